@@ -1,0 +1,57 @@
+"""The least a learner can do with a row: gather its cells, then write them back.
+
+The two halves cannot be one loop, since no cell may change before the margin of the whole row is known.  There is no
+arithmetic but what keeps the compiler from leaving the loads out, no values are read, and the look-ahead is the
+learner's own, so what is left is the traffic between memory and core.
+"""
+
+from libc.stdint cimport int32_t, int64_t
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__) || defined(__clang__)
+    #define bench_prefetch(address) __builtin_prefetch(address)
+    #else
+    #define bench_prefetch(address) ((void)(address))
+    #endif
+    """
+    void prefetch "bench_prefetch" (const void* address) noexcept nogil
+
+
+def gather_and_write_back(
+    float[::1] cells, const int64_t[::1] indptr, const int32_t[::1] indices, const int64_t[::1] order, bint look_ahead,
+):
+    """One pass over the rows in `order`; a state of zeros stays one."""
+    cdef Py_ssize_t t, k, row, nnz, later
+    cdef double mean, variance
+    cdef float small_mean, small_variance
+    cdef float* cell
+    cdef const int32_t* column
+    with nogil:
+        for t in range(order.shape[0]):
+            row = order[t]
+            column = &indices[indptr[row]]
+            nnz = indptr[row + 1] - indptr[row]
+            if look_ahead:
+                if t + 24 < order.shape[0]:
+                    prefetch(&indptr[order[t + 24]])
+                if t + 8 < order.shape[0]:
+                    later = order[t + 8]
+                    for k in range(indptr[later], indptr[later + 1], 16):
+                        prefetch(&indices[k])
+                if t + 2 < order.shape[0]:
+                    later = order[t + 2]
+                    for k in range(indptr[later], indptr[later + 1]):
+                        prefetch(&cells[2 * <Py_ssize_t> indices[k] + 2])
+            mean = 0
+            variance = 0
+            for k in range(nnz):
+                cell = &cells[2 * <Py_ssize_t> column[k] + 2]
+                mean += cell[0]
+                variance += cell[1]
+            small_mean = <float> (1e-9 * mean)
+            small_variance = <float> (1e-9 * variance)
+            for k in range(nnz):
+                cell = &cells[2 * <Py_ssize_t> column[k] + 2]
+                cell[0] = cell[0] + small_mean
+                cell[1] = cell[1] + small_variance

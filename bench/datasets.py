@@ -1,0 +1,199 @@
+"""Real data sets, and a synthetic one, for the benchmarks.
+
+The files are read from the folder named by the environment variable CWLEARN_DATA (default: ``../shared/data`` as seen
+from the project root); what was parsed is kept in the folder CWLEARN_CACHE (default: ``~/.cache/cwlearn-bench``).
+Where a source is split into training and test part, both are joined; only a9a is the training file alone.
+"""
+
+import io
+import json
+import lzma
+import os
+import tempfile
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.datasets import load_svmlight_file
+from sklearn.feature_extraction import DictVectorizer
+from sklearn.feature_extraction.text import CountVectorizer
+
+Parsed = tuple[csr_matrix, Sequence[int] | np.ndarray]
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A binary task: rows in a fixed random order, and labels 0 and 1 (of a pair ``a-b``, 1 means ``b``)."""
+
+    name: str
+    X: csr_matrix
+    y: np.ndarray
+
+
+def load(name: str) -> DataSet:
+    """Return the data set of this name, one of NAMES."""
+    if name not in _PARSERS:
+        raise ValueError(f"unknown data set {name!r}; known are {', '.join(NAMES)}")
+    # The key changes with this source file and with the data folder: no stale cache after an edit.
+    key = zlib.crc32(Path(__file__).read_bytes() + os.fsencode(_data_folder().resolve()))
+    cached = _cache_folder() / f"{name}-{key:08x}.npz"
+    if not cached.is_file():
+        parsed, labels = _PARSERS[name]()
+        order = np.random.RandomState(0).permutation(len(labels))  # a stream that no NumPy version will change
+        X = csr_matrix(parsed, dtype=np.float32)[order]
+        X.sum_duplicates()  # sorts the columns of each row, too
+        X.eliminate_zeros()
+        _save(cached, X, np.asarray(labels, dtype=np.int64)[order])
+    with np.load(cached) as stored:
+        indices, indptr = stored["indices"].astype(np.int32), stored["indptr"].astype(np.int32)
+        return DataSet(name, csr_matrix((stored["data"], indices, indptr), shape=stored["shape"]), stored["y"])
+
+
+def scaled(X: csr_matrix, how: str) -> csr_matrix:
+    """Return X as it is ("counts"), with all stored values 1 ("binary") or with rows of length 1 ("unit")."""
+    if how == "counts":
+        return X
+    if how not in ("binary", "unit"):
+        raise ValueError(f"how must be 'counts', 'binary' or 'unit', not {how!r}")
+    result = X.astype(np.float32, copy=True)
+    if how == "binary":
+        result.data[:] = 1
+    else:
+        row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        length = np.sqrt(np.bincount(row, weights=np.square(X.data, dtype=np.float64), minlength=X.shape[0]))
+        result.data /= np.where(length > 0, length, 1)[row]
+    return result
+
+
+def zipf(n_rows: int, nonzeros_per_row: int, n_features: int, seed: int = 0) -> tuple[csr_matrix, np.ndarray]:
+    """Return a synthetic matrix whose columns are as uneven as words, and labels of which a tenth are wrong.
+
+    Each row draws ``nonzeros_per_row`` columns and keeps the distinct ones, so it has somewhat fewer nonzeros.
+    """
+    rng = np.random.default_rng(seed)
+    # Inverse of the distribution function of x ** -1.1 on [1, n_features + 1), cut to whole ranks.
+    x = (1 - rng.random((n_rows, nonzeros_per_row)) * (1 - (n_features + 1) ** -0.1)) ** -10
+    rank = np.minimum(x.astype(np.int32), n_features) - 1
+    columns = np.sort(rng.permutation(n_features).astype(np.int32)[rank], axis=1)
+    distinct = np.ones(columns.shape, dtype=bool)
+    distinct[:, 1:] = columns[:, 1:] != columns[:, :-1]
+    indices = columns[distinct]
+    indptr = np.concatenate([[0], np.cumsum(distinct.sum(axis=1))]).astype(np.int32)
+    values = 1 - rng.random(len(indices), dtype=np.float32)
+    X = csr_matrix((values, indices, indptr), shape=(n_rows, n_features))
+    # A separator through the origin and orthogonal to the mean row, else the hottest columns would decide the balance.
+    w = rng.standard_normal(n_features)
+    mean = np.bincount(indices, weights=values, minlength=n_features)
+    w -= mean * (mean @ w / (mean @ mean))
+    y = (X @ w > 0) ^ (rng.random(n_rows) < 0.1)
+    return X, y.astype(np.int64)
+
+
+def _data_folder() -> Path:
+    return Path(os.environ.get("CWLEARN_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
+
+
+def _cache_folder() -> Path:
+    if chosen := os.environ.get("CWLEARN_CACHE"):
+        return Path(chosen)
+    home = os.environ.get("HOME")
+    return (Path(home) / ".cache" if home else Path(tempfile.gettempdir())) / "cwlearn-bench"
+
+
+def _save(path: Path, X: csr_matrix, y: np.ndarray) -> None:
+    """Write the arrays in one step, so that whoever reads or writes at the same time finds a whole file or none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        whole = Path(folder) / path.name
+        np.savez_compressed(whole, data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, y=y)
+        whole.replace(path)
+
+
+def _read(relative: str) -> bytes:
+    path = _data_folder() / relative
+    if not path.is_file():
+        raise FileNotFoundError(f"no data file {path}; set CWLEARN_DATA to the folder of the data sets")
+    return lzma.decompress(path.read_bytes())
+
+
+def _texts(texts: Sequence[tuple[str, str]], second: str) -> Parsed:
+    counter = CountVectorizer(token_pattern=r"[^\W\d_]{2,}", dtype=np.float32)  # two or more letters
+    return counter.fit_transform(text for text, _ in texts), [kind == second for _, kind in texts]
+
+
+def _newsgroups(*pair: str) -> Parsed:
+    texts = []
+    for message in map(json.loads, _read("20newsgroups/20news-bydate.jsonl.xz").splitlines()):
+        if message["in18828"] and message["group"] in pair:
+            head, _, body = message["text"].partition("\n\n")
+            # Indented lines are left out: here they continue a header that was removed, not From or Subject.
+            kept = [line for line in head.split("\n") if line.startswith(("From:", "Subject:"))]
+            texts.append(("\n".join([*kept, body]), message["group"]))
+    return _texts(texts, pair[1])
+
+
+def _reuters(*pair: str) -> Parsed:
+    texts = [
+        (f"{story['title']}\n{story['body']}", story["topics"][0])
+        for story in map(json.loads, _read("reuters21578/reuters21578.jsonl.xz").splitlines())
+        if story["has_topics"] == "YES" and story["lewissplit"] in ("TRAIN", "TEST")  # the ModApte split
+        if len(story["topics"]) == 1 and story["topics"][0] in pair
+    ]
+    return _texts(texts, pair[1])
+
+
+def _spamassassin() -> Parsed:
+    mails = map(json.loads, _read("spamassassin/spamassassin.jsonl.xz").splitlines())
+    return _texts([(mail["text"], mail["label"]) for mail in mails], "spam")
+
+
+def _amazon(domain: str) -> Parsed:
+    rows, labels = [], []
+    for label, kind in enumerate(("negative", "positive")):
+        for line in _read(f"amazon-processed-acl/{domain}/{kind}.review.xz").decode().split("\n")[:-1]:
+            pairs = (token.rpartition(":") for token in line.split(" ")[:-1])  # the last token is the label
+            rows.append({feature: float(count) for feature, _, count in pairs})
+            labels.append(label)
+    return DictVectorizer(dtype=np.float32).fit_transform(rows), labels
+
+
+def _svmlight(relative: str) -> Parsed:
+    X, y = load_svmlight_file(io.BytesIO(_read(relative)), dtype=np.float32, zero_based=False)
+    return X, y > 0
+
+
+def _usps(*pair: int) -> Parsed:
+    table = np.loadtxt((_read("usps/usps.train.csv.xz") + _read("usps/usps.test.csv.xz")).splitlines(), delimiter=",")
+    table = table[np.isin(table[:, 0], pair)]
+    return csr_matrix(table[:, 1:]), table[:, 0] == pair[1]
+
+
+def _mnist(*pair: int) -> Parsed:
+    def read(kind: str, header: int) -> np.ndarray:
+        parts = [_read(f"mnist/{part}-{kind}-ubyte.xz")[header:] for part in ("train", "t10k")]
+        return np.frombuffer(b"".join(parts), dtype=np.uint8)
+
+    digits = read("labels-idx1", 8)
+    chosen = np.isin(digits, pair)
+    return csr_matrix(read("images-idx3", 16).reshape(-1, 28 * 28)[chosen] / 255), digits[chosen] == pair[1]
+
+
+_PARSERS: dict[str, Callable[[], Parsed]] = {
+    "20news-comp": partial(_newsgroups, "comp.sys.ibm.pc.hardware", "comp.sys.mac.hardware"),
+    "20news-sci": partial(_newsgroups, "sci.electronics", "sci.med"),
+    "20news-talk": partial(_newsgroups, "talk.politics.guns", "talk.politics.mideast"),
+    **{f"amazon-{domain}": partial(_amazon, domain) for domain in ("books", "dvd", "electronics", "kitchen")},
+    **{f"spam-u0{i}": partial(_svmlight, f"ecml2006-spam/task_a_u0{i}_eval_lab.tf.xz") for i in range(3)},
+    "spamassassin": _spamassassin,
+    "reuters-acq-earn": partial(_reuters, "acq", "earn"),
+    "reuters-money-fx-interest": partial(_reuters, "money-fx", "interest"),
+    "reuters-crude-ship": partial(_reuters, "crude", "ship"),
+    **{name: partial(_svmlight, f"libsvm-small/{name}.xz") for name in ("a9a", "w8a")},
+    **{f"usps-{a}v{b}": partial(_usps, a, b) for a, b in ((0, 9), (1, 2), (3, 4), (3, 5), (5, 6), (7, 8))},
+    "mnist-3v5": partial(_mnist, 3, 5),
+}
+NAMES: tuple[str, ...] = tuple(_PARSERS)

@@ -1,0 +1,52 @@
+"""Confidence-weighted online learning of linear classifiers from sparse data.
+
+Importing the package loads nothing but itself; each public name brings what it needs when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from cwlearn._version import __version__
+
+if TYPE_CHECKING:
+    from cwlearn.errors import DataError, ModelError
+    from cwlearn.estimators import (
+        AROWClassifier,
+        CWClassifier,
+        LogisticClassifier,
+        NHERDClassifier,
+        PassiveAggressiveClassifier,
+        PerceptronClassifier,
+        SCWClassifier,
+        SOPClassifier,
+        load,
+    )
+
+__all__ = [
+    "AROWClassifier",
+    "CWClassifier",
+    "DataError",
+    "LogisticClassifier",
+    "ModelError",
+    "NHERDClassifier",
+    "PassiveAggressiveClassifier",
+    "PerceptronClassifier",
+    "SCWClassifier",
+    "SOPClassifier",
+    "__version__",
+    "load",
+]
+
+_HOMES = {"DataError": "errors", "ModelError": "errors"}  # all other names live in `estimators`
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'cwlearn' has no attribute {name!r}")
+    value = getattr(import_module(f"cwlearn.{_HOMES.get(name, 'estimators')}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

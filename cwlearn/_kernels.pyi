@@ -1,0 +1,46 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwlearn.state import KernelRule, Tally
+
+KINDS: dict[str, int]
+COVARIANCES: dict[str, int]
+
+def learn_rows(
+    cells: NDArray[Any],
+    average: NDArray[np.float64],
+    scratch: NDArray[np.float64],
+    indptr: NDArray[np.int64],
+    indices: NDArray[Any],
+    values: NDArray[Any],
+    squares: NDArray[np.float64],
+    targets: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    order: NDArray[np.int64],
+    rule: KernelRule,
+    tally: Tally,
+) -> Tally: ...
+def margin_rows(
+    mean: NDArray[np.float64],
+    variance: NDArray[np.float64],
+    cells: NDArray[Any],
+    scratch: NDArray[np.float64],
+    indptr: NDArray[np.int64],
+    indices: NDArray[Any],
+    values: NDArray[Any],
+    order: NDArray[np.int64],
+    bias: float,
+    inclusive: bool,
+) -> None: ...
+def check_rows(
+    squares: NDArray[np.float64],
+    indptr: NDArray[np.int64],
+    indices: NDArray[Any],
+    values: NDArray[Any],
+    n_features: int,
+) -> tuple[int, bool]: ...
+def normal_cdf(out: NDArray[np.float64], z: NDArray[np.float64]) -> None: ...
+def rule_answer(kind: int, phi: float, C: float, m: float, v: float) -> tuple[float, float]: ...
+def exact_answer(kind: int, phi: float, m: float, q: NDArray[np.float64]) -> tuple[float, float]: ...

@@ -1,0 +1,277 @@
+"""Model files: an `.npz` archive of a JSON header and the arrays of the state, sealed by a checksum.
+
+The file is a ZIP archive of `.npy` members that `numpy.load(path, allow_pickle=False)` opens.  Its archive comment is
+the SHA-256 of everything before the digest, so that a flipped bit, a missing tail or added bytes are all found before
+a number is used.  A model is written to a temporary file in the same folder, forced to disk and renamed: under the
+final name there is always a whole model, the old one or the new one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import zipfile
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import IO, Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwlearn._version import __version__
+from cwlearn.errors import ModelError
+from cwlearn.learner import Learner, Training
+from cwlearn.rules import RULES
+from cwlearn.state import NONE, Tally
+
+FORMAT = "cwlearn model"
+VERSION = 1  # of the layout below; a release reads its own and all earlier ones
+HEADER_LIMIT = 1 << 20
+SEAL = b"cwlearn sha256 "
+DIGEST_LENGTH = 64
+ARRAYS = ("cells", "average")
+
+
+def save(learner: Learner, path: str | os.PathLike[str]) -> None:
+    """Write the learner to `path`, replacing what is there only when the new file is whole."""
+    header = json.dumps(_header(learner), ensure_ascii=True).encode("ascii")
+    members = {
+        "header": np.frombuffer(header, np.uint8),
+        "cells": learner.state.cells.astype(learner.state.cells.dtype.newbyteorder("<"), copy=False),
+        "average": learner.state.average.astype("<f8", copy=False),
+    }
+    replace_file(path, lambda file: _write_sealed(file, members))
+
+
+def load(path: str | os.PathLike[str]) -> Learner:
+    """Read a learner back; anything but a whole, sound model is a ModelError that names the file."""
+
+    def fail(reason: str) -> NoReturn:
+        raise ModelError(f"{os.fspath(path)}: {reason}")
+
+    with open(path, "rb") as file:
+        _check_seal(file, fail)
+        try:
+            with zipfile.ZipFile(file) as archive:
+                if sorted(archive.namelist()) != sorted(f"{name}.npy" for name in ("header", *ARRAYS)):
+                    fail(f"unexpected members {archive.namelist()[:5]}")
+                header = _read_header(archive)
+                arrays = {name: _read_array(archive, name) for name in ARRAYS}
+            return _learner(header, arrays)
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError, EOFError, zipfile.BadZipFile) as error:
+            fail(f"not a sound cwlearn model: {error}")
+
+
+def replace_file(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None]) -> None:
+    """Let `write` fill a temporary file beside `path`, force it to disk, then rename it; on any fault nothing changes.
+
+    A symbolic link stays, and the file it points to is replaced.
+    """
+    target = os.path.realpath(os.fspath(path))
+    folder = os.path.dirname(target)
+    if os.path.exists(target) and not stat.S_ISREG(os.stat(target).st_mode):
+        raise OSError(f"{os.fspath(path)}: not a regular file, so it cannot be replaced by a model")
+    temporary = os.path.join(folder, f".cwlearn-{os.urandom(8).hex()}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    _sync_folder(folder)
+
+
+def _sync_folder(folder: str) -> None:
+    """Make a rename survive a power loss, where folders can be opened at all."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+class _Sealer:
+    """A write-only stream that hashes what passes and puts the digest in place of the last DIGEST_LENGTH bytes.
+
+    Having no `seek`, it makes zipfile write straight through.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._hash = hashlib.sha256()
+        self._held = b""  # the last bytes so far
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data).cast("B")
+        keep = min(len(view), DIGEST_LENGTH)
+        ready = self._held[: len(self._held) + keep - DIGEST_LENGTH] if keep < DIGEST_LENGTH else self._held
+        for part in (ready, view[: len(view) - keep]):
+            self._hash.update(part)
+            self._file.write(part)
+        self._held = self._held[len(ready) :] + bytes(view[len(view) - keep :])
+        return len(view)
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def seal(self) -> None:
+        self._file.write(self._hash.hexdigest().encode("ascii"))
+
+
+def _write_sealed(file: IO[bytes], members: dict[str, NDArray[Any]]) -> None:
+    stream = _Sealer(file)
+    with zipfile.ZipFile(stream, "w") as archive:  # type: ignore[call-overload]
+        archive.comment = SEAL + b"0" * DIGEST_LENGTH  # the last thing in the file
+        for name, array in members.items():
+            info = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))  # the same model, the same bytes
+            with archive.open(info, "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
+    stream.seal()
+
+
+def _check_seal(file: IO[bytes], fail: Callable[[str], NoReturn]) -> None:
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - len(SEAL) - DIGEST_LENGTH))
+    tail = file.read()
+    file.seek(0)
+    start = file.read(4)
+    if not tail.startswith(SEAL) or size <= len(tail):
+        if start == b"PK\x03\x04":
+            fail("not a cwlearn model, or one that was cut short, changed or added to")
+        fail("not a cwlearn model")
+    file.seek(0)
+    digest = hashlib.sha256()
+    left = size - DIGEST_LENGTH
+    while left:
+        block = file.read(min(left, 1 << 20))
+        if not block:
+            fail("the file shrank while it was read")
+        digest.update(block)
+        left -= len(block)
+    if digest.hexdigest().encode("ascii") != tail[len(SEAL) :]:
+        fail("damaged: its contents do not match its checksum")
+    file.seek(0)
+
+
+def _header(learner: Learner) -> dict[str, Any]:
+    rule = {"name": learner.rule.name, **asdict(learner.rule)}
+    if isinstance(rule.get("class_weight"), dict):
+        rule["class_weight"] = [[_plain(label), float(weight)] for label, weight in rule["class_weight"].items()]
+    training = asdict(learner.training)
+    if not isinstance(training["random_state"], (int, np.integer, type(None))):
+        training["random_state"] = None  # a generator in mid-stream has no place in a model
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "written_by": __version__,
+        "rule": {name: _plain(value) for name, value in rule.items()},
+        "training": {name: _plain(value) for name, value in training.items()},
+        "labels": {
+            "dtype": learner.classes.dtype.str,
+            "values": [_plain(label) for label in learner.classes.tolist()],
+        },
+        "prior": {"mean": 0.0, "variance": learner.state.initial_variance},
+        "n_features": learner.state.n_features,
+        "tally": dict(learner.tally),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """A Python value that JSON can hold."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if not isinstance(value, (str, bool, int, float, list, type(None))):
+        raise ModelError(f"cannot save {value!r}: a model holds numbers, strings, booleans and None")
+    return value
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise ValueError("a name stands twice in the header")
+    return dict(pairs)
+
+
+def _read_header(archive: zipfile.ZipFile) -> dict[str, Any]:
+    if archive.getinfo("header.npy").file_size > HEADER_LIMIT:
+        raise ValueError(f"its header is larger than {HEADER_LIMIT} bytes")
+    text = _read_array(archive, "header").tobytes().decode("ascii")
+    header: dict[str, Any] = json.loads(text, object_pairs_hook=_no_duplicates)
+    if header["format"] != FORMAT:
+        raise ValueError(f"its format is {header['format']!r}")
+    if header["version"] != VERSION:
+        raise ValueError(
+            f"its format is version {header['version']!r}, written by cwlearn {header['written_by']}; "
+            f"cwlearn {__version__} reads version {VERSION}"
+        )
+    return header
+
+
+def _read_array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
+    """One member, with every size checked against the file before memory is taken for it."""
+    info = archive.getinfo(f"{name}.npy")
+    if info.compress_type != zipfile.ZIP_STORED:
+        raise ValueError(f"{name} is compressed")
+    with archive.open(info) as member:
+        if np.lib.format.read_magic(member) != (1, 0):
+            raise ValueError(f"{name} is not an array of version 1.0")
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(member)
+        count = int(np.prod(shape, dtype=object))
+        size = info.file_size - member.tell()
+        if fortran or dtype.str not in ("|u1", "<f4", "<f8") or count * dtype.itemsize != size:
+            raise ValueError(f"{name} has an unexpected layout")
+        array: NDArray[Any] = np.empty(shape, dtype)
+        flat = array.reshape(-1).view(np.uint8)
+        done = 0
+        while done < size:
+            read = member.readinto(flat[done:])  # type: ignore[attr-defined]
+            if not read:
+                raise EOFError(f"{name} is cut short")
+            done += read
+    return array
+
+
+def _learner(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Learner:
+    parameters = dict(header["rule"])
+    name = parameters.pop("name")
+    if name not in RULES:
+        raise ValueError(f"its rule is {name!r}; known are {', '.join(sorted(RULES))}")
+    if isinstance(parameters.get("class_weight"), list):
+        parameters["class_weight"] = dict(parameters["class_weight"])
+    rule = RULES[name](**parameters)
+    training = Training(**header["training"])
+    labels = np.array(header["labels"]["values"], dtype=np.dtype(header["labels"]["dtype"]))
+    if labels.shape != (2,) or labels[0] == labels[1]:
+        raise ValueError(f"expected two different labels, found {header['labels']['values']}")
+
+    cells, average = arrays["cells"], arrays["average"]
+    n_features = header["n_features"]
+    if cells.shape != (n_features + 1, 2) or cells.dtype != np.dtype(training.dtype):
+        raise ValueError(f"its state is {cells.dtype} {cells.shape}, not {training.dtype} {(n_features + 1, 2)}")
+    if average.shape != ((n_features + 1,) if rule.averaged else (0,)):
+        raise ValueError("its average does not fit its state")
+    if not (np.isfinite(cells).all() and np.isfinite(average).all()):
+        raise ValueError("its state holds numbers that are not finite")
+    learner = Learner(rule, training, labels, 0)
+    if header["prior"] != {"mean": 0.0, "variance": learner.state.initial_variance}:
+        raise ValueError(f"its prior {header['prior']} does not fit its parameters")
+    if not ((cells[:, 1] >= learner.state.floor).all() and (cells[:, 1] <= learner.state.initial_variance).all()):
+        raise ValueError("its variances are not between the floor and the initial variance")
+    learner.state.cells = cells
+    learner.state.average = average if rule.averaged else NONE
+    learner.tally = _tally(header["tally"])
+    return learner
+
+
+def _tally(counts: dict[str, Any]) -> Tally:
+    whole = [counts["rows"], counts["updates"], counts["mistakes"]]
+    if not all(type(count) is int and 0 <= count < 2**63 for count in whole):
+        raise ValueError(f"its counts {whole} are not sound")
+    if not 0 <= counts["squares"] < float("inf"):
+        raise ValueError(f"its sum of squares is {counts['squares']}")
+    return Tally(rows=whole[0], updates=whole[1], mistakes=whole[2], squares=float(counts["squares"]), stopped=-1)

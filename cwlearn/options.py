@@ -1,0 +1,80 @@
+"""Options: dataclass fields that carry their own help text and check.
+
+A parameter's name, default, meaning and range are written once, in the dataclass that owns it; constructors,
+docstrings, command-line flags and error messages are made from there.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Check:
+    """What an option accepts, in words for people and as a test."""
+
+    words: str
+    accepts: Callable[[Any], object]  # truthy for yes
+
+    def __or__(self, other: Check) -> Check:
+        return Check(f"{self.words} or {other.words}", lambda value: self.accepts(value) or other.accepts(value))
+
+
+def is_integer(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> bool:
+    return is_integer(value) or (isinstance(value, (float, np.floating)) and math.isfinite(value))
+
+
+POSITIVE = Check("a positive number", lambda value: is_number(value) and value > 0)
+BOOLEAN = Check("True or False", lambda value: isinstance(value, (bool, np.bool)))
+COUNT = Check("a positive integer", lambda value: is_integer(value) and value >= 1)
+LEVEL = Check("an integer >= 0", lambda value: isinstance(value, (int, np.integer)) and value >= 0)
+NOTHING = Check("None", lambda value: value is None)
+CONFIDENCE = Check("a number with 0.5 <= confidence < 1", lambda value: is_number(value) and 0.5 <= value < 1)
+CLASS_WEIGHT = Check(
+    "None, 'balanced' or a dict of positive numbers by label",
+    lambda value: (
+        value is None
+        or (isinstance(value, str) and value == "balanced")
+        or (isinstance(value, Mapping) and all(is_number(weight) and weight > 0 for weight in value.values()))
+    ),
+)
+ANYTHING = Check("any value", lambda value: True)
+
+
+def one_of(*choices: str) -> Check:
+    return Check(" or ".join(map(repr, choices)), lambda value: isinstance(value, str) and value in choices)
+
+
+def option(default: Any, check: Check, text: str, *, keyword_only: bool = False) -> Any:
+    """A dataclass field with a check and a help text."""
+    return field(default=default, metadata={"check": check, "help": text}, kw_only=keyword_only)
+
+
+class Options:
+    """Base of the dataclasses made of options: every value is checked when an instance is built."""
+
+    def __post_init__(self) -> None:
+        for item in fields(self):  # type: ignore[arg-type]
+            check: Check = item.metadata["check"]
+            value = getattr(self, item.name)
+            if not check.accepts(value):
+                raise ValueError(f"{item.name} must be {check.words}, got {value!r}")
+
+
+def describe(owner: type[Options]) -> str:
+    """The options of a dataclass as the body of a numpydoc Parameters section."""
+    lines = []
+    for item in sorted(fields(owner), key=lambda item: bool(item.kw_only)):  # type: ignore[arg-type]
+        lines.append(f"{item.name} : {item.metadata['check'].words}, default={item.default!r}")
+        lines += textwrap.wrap(item.metadata["help"], 100, initial_indent="    ", subsequent_indent="    ")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,180 @@
+"""The one door to native code: anything a user may call a matrix becomes a checked `Rows`.
+
+SciPy's matrices are read by their attributes, each once, so that SciPy is never imported here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwlearn._kernels import check_rows
+from cwlearn.errors import DataError
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Sound CSR rows: `indptr` rises from 0 to nnz, columns rise strictly within a row, values are finite."""
+
+    indptr: NDArray[np.int64]  # private to us: nobody can change the row bounds during a pass
+    indices: NDArray[Any]  # int32 or int64
+    values: NDArray[Any]  # float32 or float64
+    squares: NDArray[np.float64]  # squared length of each row
+    n_features: int
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.squares)
+
+    @property
+    def longest(self) -> int:
+        return int(np.diff(self.indptr).max(initial=0))
+
+
+def as_rows(X: Any, dtype: np.dtype[Any], *, n_features: int | None = None) -> Rows:
+    """Check X, a sparse matrix or a 2-D array, and bring it to `dtype`; nothing of the caller's is written to."""
+    if hasattr(X, "tocsr"):
+        indptr, indices, values, shape = _csr_parts(X)
+    else:
+        indptr, indices, values, shape = _dense_parts(X)
+    if n_features is not None and shape[1] != n_features:
+        raise DataError(f"X has {shape[1]} features, but {n_features} were expected")
+    return _checked(indptr, indices, values, shape, dtype)
+
+
+def _csr_parts(X: Any) -> tuple[Any, Any, Any, tuple[int, int]]:
+    shape = X.shape
+    if len(shape) != 2:
+        raise DataError(f"expected a matrix with 2 dimensions, got {len(shape)}")
+    if X.format != "csr":
+        _check_before_conversion(X)
+        X = X.tocsr()
+    return X.indptr, X.indices, X.data, (int(shape[0]), int(shape[1]))
+
+
+def _check_before_conversion(X: Any) -> None:
+    """SciPy converts in C++ and trusts its own arrays; a broken matrix would crash the interpreter there."""
+    if X.format == "csc":
+        indptr, indices, values = X.indptr, X.indices, X.data
+        _checked(indptr, indices, values, X.shape[::-1], np.dtype(np.float64), what="column", finite=False)
+    elif X.format == "coo":
+        for name, numbers, size in zip(("row", "column"), (X.row, X.col), X.shape, strict=True):
+            if len(numbers) != len(X.data):
+                raise DataError(f"COO matrix has {len(numbers)} {name} indices for {len(X.data)} values")
+            bad = np.flatnonzero((numbers < 0) | (numbers >= size))
+            if len(bad):
+                raise DataError(f"entry {bad[0]}: {name} index {numbers[bad[0]]} is not between 0 and {size - 1}")
+    elif X.format == "bsr":
+        try:
+            X.check_format(full_check=True)
+        except ValueError as error:
+            raise DataError(f"BSR matrix: {error}") from None
+
+
+def _dense_parts(X: Any) -> tuple[Any, Any, Any, tuple[int, int]]:
+    array = np.asarray(X)
+    if array.ndim != 2:
+        raise DataError(f"expected a matrix with 2 dimensions, got {array.ndim}")
+    n_rows, n_features = array.shape
+    flat = np.flatnonzero(array)
+    indptr = np.zeros(n_rows + 1, np.int64)
+    np.cumsum(np.count_nonzero(array, axis=1), out=indptr[1:])
+    indices = (flat % max(n_features, 1)).astype(np.int32 if n_features < 2**31 else np.int64)
+    return indptr, indices, array.ravel()[flat], (n_rows, n_features)
+
+
+def _integers(given: Any, name: str) -> NDArray[Any]:
+    array: NDArray[Any] = np.asarray(given)
+    if array.ndim != 1:
+        raise DataError(f"{name} must have 1 dimension, got {array.ndim}")
+    if array.dtype.kind not in "iu":
+        raise DataError(f"{name} must be integers, got {array.dtype}")
+    if array.dtype.kind == "u" and len(array) and array.max() > np.iinfo(np.int64).max:
+        raise DataError(f"{name} holds {array.max()}, more than a 64-bit signed integer")
+    return array
+
+
+def _floats(array: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    array = np.asarray(array)
+    if array.ndim != 1:
+        raise DataError(f"values must have 1 dimension, got {array.ndim}")
+    if array.dtype.kind not in "biuf":
+        raise DataError(f"values must be real numbers, got {array.dtype}")
+    with np.errstate(over="ignore"):  # too large for float32: found, and reported with its place, later
+        numbers: NDArray[Any] = np.require(array, dtype, ["C", "A"])
+    return numbers
+
+
+def _checked(
+    indptr: Any,
+    indices: Any,
+    values: Any,
+    shape: tuple[int, int],
+    dtype: np.dtype[Any],
+    what: str = "row",
+    finite: bool = True,
+) -> Rows:
+    n_rows, n_features = shape
+    bounds = np.array(_integers(indptr, "indptr"), np.int64)
+    columns = _integers(indices, "indices")
+    if columns.dtype not in (np.dtype(np.int32), np.dtype(np.int64)) or not columns.dtype.isnative:
+        columns = columns.astype(np.int64)
+    columns = np.require(columns, None, ["C", "A"])
+    given = np.asarray(values)
+    numbers = _floats(given, dtype)
+    if len(bounds) != n_rows + 1:
+        raise DataError(f"indptr must have {n_rows + 1} entries for {n_rows} {what}s, got {len(bounds)}")
+    if bounds[0] != 0:
+        raise DataError(f"indptr must begin with 0, got {bounds[0]}")
+    if len(columns) != len(numbers):
+        raise DataError(f"indices and values must have the same length, got {len(columns)} and {len(numbers)}")
+    falling = np.flatnonzero(np.diff(bounds) < 0)
+    if len(falling):
+        row = falling[0]
+        raise DataError(f"{what} {row}: indptr falls from {bounds[row]} to {bounds[row + 1]}")
+    if bounds[-1] != len(numbers):
+        row = min(int(np.searchsorted(bounds, len(numbers), side="right")), n_rows) - 1
+        raise DataError(f"{what} {row}: indptr ends at {bounds[-1]}, but there are {len(numbers)} values")
+
+    squares = np.empty(n_rows)
+    outside, canonical = check_rows(squares, bounds, columns, numbers, n_features)
+    if outside >= 0:
+        inside = columns[bounds[outside] : bounds[outside + 1]]
+        first = inside[(inside < 0) | (inside >= n_features)][0]
+        raise DataError(f"{what} {outside}: index {first} is not between 0 and {n_features - 1}")
+    if finite and not np.isfinite(squares).all():
+        raise DataError(_not_finite(bounds, columns, numbers, given, squares))
+    rows = Rows(bounds, columns, numbers, squares, n_features)
+    return rows if canonical else _canonical(rows)
+
+
+def _not_finite(bounds: Any, columns: Any, numbers: Any, given: Any, squares: Any) -> str:
+    """The first value that is not finite; scikit-learn's words first, since its users search for them."""
+    row = int(np.flatnonzero(~np.isfinite(squares))[0])
+    places = np.arange(bounds[row], bounds[row + 1])
+    bad = places[~np.isfinite(numbers[places])]
+    if not len(bad):
+        return f"row {row}: the squares of its values add up to infinity: scale the features"
+    place = bad[0]
+    where = f"row {row}, column {columns[place]}"
+    if np.isfinite(given[place]):
+        return f"Input X contains infinity or a value too large for {numbers.dtype}: {where} is {given[place]}"
+    kind = "NaN" if np.isnan(given[place]) else "infinity or a value too large"
+    return f"Input X contains {kind}: {where} is {given[place]}"
+
+
+def _canonical(rows: Rows) -> Rows:
+    """A copy with sorted columns and the values of equal ones added up, as SciPy's sum_duplicates does."""
+    row_of = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr))
+    order = np.lexsort((rows.indices, row_of))
+    row_of, columns, values = row_of[order], rows.indices[order], rows.values[order]
+    first = np.ones(len(order), bool)
+    first[1:] = (row_of[1:] != row_of[:-1]) | (columns[1:] != columns[:-1])
+    starts = np.flatnonzero(first)
+    indptr = np.zeros(rows.n_rows + 1, np.int64)
+    np.cumsum(np.bincount(row_of[starts], minlength=rows.n_rows), out=indptr[1:])
+    summed = np.add.reduceat(values, starts) if len(starts) else values
+    return _checked(indptr, columns[starts], summed, (rows.n_rows, rows.n_features), rows.values.dtype)

@@ -1,0 +1,316 @@
+"""The update rules: their parameters, papers and defaults, and the numbers the kernel wants of them.
+
+The formulas are in `_rules.pxd`.  To add a rule: a scalar function and an entry of `Kind` there, a name in
+`_kernels.KINDS`, a dataclass here, and an estimator of three lines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwlearn._kernels import COVARIANCES, KINDS, normal_cdf
+from cwlearn.options import (
+    BOOLEAN,
+    CLASS_WEIGHT,
+    CONFIDENCE,
+    NOTHING,
+    POSITIVE,
+    Options,
+    one_of,
+    option,
+)
+
+AUTO = one_of("auto")
+LOSS = one_of("hinge", "squared_hinge")
+RELATIVE = (
+    "divided by the prior variance of the margin (initial_variance times the squared length of a row, averaged "
+    "over the rows seen), so that the scale of X does not matter"
+)
+
+
+@dataclass(frozen=True)
+class Rule(Options):
+    """Base of all rules."""
+
+    name: ClassVar[str]
+    averaged: ClassVar[bool] = False  # predict with the mean of the weights held after each row
+
+    @property
+    def kind(self) -> str:
+        return self.name
+
+    @property
+    def covariance(self) -> str:
+        """What a step does to the covariance; "fixed" marks a first-order rule."""
+        return "kl"
+
+    @property
+    def phi(self) -> float:
+        return 0.0
+
+    @property
+    def strength(self) -> float | str:
+        """The kernel's C: the weight of the loss (AROW's 1/r, the step of SGD), or "auto" for `auto_strength`."""
+        return 1.0
+
+    auto_strength: ClassVar[float] = 1.0
+
+    @property
+    def second_order(self) -> bool:
+        return self.covariance != "fixed"
+
+    @property
+    def takes_weights(self) -> bool:
+        """Weights scale a loss; a hard constraint has none."""
+        return isinstance(self, WeightedRule)
+
+    def prior_variance(self, initial_variance: float) -> float:
+        """Variance of every weight before the first row."""
+        return initial_variance
+
+    def score(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What ranks rows, for w.x ~ N(mean, variance): mean / sd, and 0 for a row without features.
+
+        Rows of many features, or of large values, have a large mean without being more certain; dividing by the
+        deviation puts that right, and makes the ranking that of `probability`.
+        """
+        if not self.second_order:
+            return mean
+        return np.divide(mean, np.sqrt(variance), out=np.zeros_like(mean), where=variance > 0)
+
+    def probability(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Pr(w.x > 0) = Phi(mean / sd) (N8 section 2)."""
+        chance = np.empty_like(score)
+        normal_cdf(chance, score)
+        return chance
+
+    def kernel_fields(self) -> dict[str, Any]:
+        """The rule's share of the kernel's Rule struct."""
+        auto = self.strength == "auto"
+        return {
+            "kind": KINDS[self.kind],
+            "covariance": COVARIANCES[self.covariance],
+            "phi": self.phi,
+            "C": self.auto_strength if auto else float(self.strength),
+            "relative": auto,
+        }
+
+
+@dataclass(frozen=True)
+class WeightedRule(Rule):
+    """Base of the rules with a loss, which sample and class weights can scale."""
+
+    class_weight: Any = option(
+        None,
+        CLASS_WEIGHT,
+        "Weight of the loss by label; 'balanced' weighs each label by n_rows / (n_labels * its rows).",
+        keyword_only=True,
+    )
+
+
+def normal_quantile(confidence: float) -> float:
+    """phi = Phi^-1(eta), without SciPy."""
+    return NormalDist().inv_cdf(confidence)
+
+
+@dataclass(frozen=True)
+class CW(Rule):
+    """Confidence-weighted learning: every row is classified correctly with the probability `confidence`.
+
+    Variance form: Crammer, Dredze, Pereira, JMLR 13, 2012, eq. 17-18; stdev form: the same, eq. 31, and NIPS 2008.
+    """
+
+    name: ClassVar[str] = "cw"
+    confidence: float = option(0.9, CONFIDENCE, "Probability eta with which each row must be classified correctly.")
+    form: str = option(
+        "stdev",
+        one_of("stdev", "variance"),
+        "The constraint on margin m and variance v: m >= phi sqrt(v), or the relaxation m >= phi v.",
+    )
+    projection: str = option(
+        "kl",
+        one_of("kl", "l2", "exact"),
+        "How the covariance stays diagonal: keep the diagonal of the precision ('kl') or of the covariance ('l2'), "
+        "or solve the diagonal problem itself ('exact').",
+    )
+
+    @property
+    def kind(self) -> str:
+        return f"cw-{self.form}"
+
+    @property
+    def covariance(self) -> str:
+        return self.projection
+
+    @property
+    def phi(self) -> float:
+        return normal_quantile(self.confidence)
+
+
+@dataclass(frozen=True)
+class AROW(WeightedRule):
+    """Adaptive regularisation of weights: squared hinge loss, so noisy labels do little harm.
+
+    Crammer, Kulesza, Dredze, NIPS 2009, Figure 1.
+    """
+
+    name: ClassVar[str] = "arow"
+    auto_strength: ClassVar[float] = 1.0
+    regularization: float | str = option(
+        "auto", POSITIVE | AUTO, f"The paper's r: larger is slower and steadier. 'auto': 1/r is a constant {RELATIVE}."
+    )
+    projection: str = option(
+        "kl", one_of("kl", "l2"), "Keep the diagonal of the precision ('kl') or of the covariance ('l2')."
+    )
+
+    @property
+    def covariance(self) -> str:
+        return self.projection
+
+    @property
+    def strength(self) -> float | str:
+        return "auto" if isinstance(self.regularization, str) else 1 / self.regularization
+
+
+@dataclass(frozen=True)
+class SCW(WeightedRule):
+    """Soft confidence-weighted learning: CW's constraint with a slack. Wang, Zhao, Hoi, ICML 2012, propositions 1-2."""
+
+    name: ClassVar[str] = "scw"
+    auto_strength: ClassVar[float] = 1.0
+    confidence: float = option(0.9, CONFIDENCE, "Probability eta with which each row should be classified correctly.")
+    C: float | str = option("auto", POSITIVE | AUTO, f"Weight of the slack. 'auto' is a constant {RELATIVE}.")
+    loss: str = option("hinge", LOSS, "'hinge' is SCW-I, 'squared_hinge' SCW-II.")
+
+    @property
+    def kind(self) -> str:
+        return "scw-i" if self.loss == "hinge" else "scw-ii"
+
+    @property
+    def phi(self) -> float:
+        return normal_quantile(self.confidence)
+
+    @property
+    def strength(self) -> float | str:
+        return self.C
+
+
+@dataclass(frozen=True)
+class NHERD(Rule):
+    """Normal herding: the Gaussian follows a herd of weight vectors. Crammer, Lee, NIPS 2010."""
+
+    name: ClassVar[str] = "nherd"
+    auto_strength: ClassVar[float] = 1.0
+    C: float | str = option("auto", POSITIVE | AUTO, f"Weight of the loss. 'auto' is a constant {RELATIVE}.")
+
+    @property
+    def strength(self) -> float | str:
+        return self.C
+
+
+@dataclass(frozen=True)
+class SOP(Rule):
+    """Second-order perceptron with a diagonal correlation matrix. Cesa-Bianchi, Conconi, Gentile, 2005; JMLR 2012."""
+
+    name: ClassVar[str] = "sop"
+    a: float = option(1.0, POSITIVE, "The multiple of I that the correlation matrix begins with.")
+
+    @property
+    def covariance(self) -> str:
+        return "inclusive"
+
+    def prior_variance(self, initial_variance: float) -> float:
+        return initial_variance / self.a
+
+
+@dataclass(frozen=True)
+class PassiveAggressive(WeightedRule):
+    """Passive-aggressive: the smallest step to a margin of 1. Crammer et al., JMLR 2006; JMLR 2012, section 3."""
+
+    name: ClassVar[str] = "pa"
+    auto_strength: ClassVar[float] = 1.0
+    C: float | str | None = option(
+        "auto", POSITIVE | AUTO | NOTHING, f"Weight of the slack; None allows none. 'auto' is a constant {RELATIVE}."
+    )
+    loss: str = option("hinge", LOSS, "'hinge' is PA-I, 'squared_hinge' PA-II.")
+    average: bool = option(False, BOOLEAN, "Predict with the average of the weights held after each row.")
+
+    @property
+    def averaged(self) -> bool:  # type: ignore[override]
+        return self.average
+
+    @property
+    def kind(self) -> str:
+        if self.C is None:
+            return "pa"
+        return "pa-i" if self.loss == "hinge" else "pa-ii"
+
+    @property
+    def covariance(self) -> str:
+        return "fixed"
+
+    @property
+    def strength(self) -> float | str:
+        return 1.0 if self.C is None else self.C
+
+    @property
+    def takes_weights(self) -> bool:
+        return self.C is not None
+
+
+@dataclass(frozen=True)
+class Perceptron(Rule):
+    """Rosenblatt's perceptron; with `average`, Freund and Schapire's (1999) average of the weights after each row."""
+
+    name: ClassVar[str] = "perceptron"
+    average: bool = option(False, BOOLEAN, "Predict with the average of the weights held after each row.")
+
+    @property
+    def averaged(self) -> bool:  # type: ignore[override]
+        return self.average
+
+    @property
+    def covariance(self) -> str:
+        return "fixed"
+
+
+@dataclass(frozen=True)
+class Logistic(WeightedRule):
+    """Logistic regression, online: a Laplace posterior carried from row to row, or plain gradient descent."""
+
+    name: ClassVar[str] = "logistic"
+    bayesian: bool = option(True, BOOLEAN, "Keep a posterior over the weights (True), or descend by plain SGD (False).")
+    learning_rate: float | str = option(
+        "auto", POSITIVE | AUTO, f"Step of plain SGD; unused by the posterior. 'auto' is a constant {RELATIVE}."
+    )
+
+    @property
+    def kind(self) -> str:
+        return "bayesian-logistic" if self.bayesian else "logistic-sgd"
+
+    @property
+    def covariance(self) -> str:
+        return "kl" if self.bayesian else "fixed"
+
+    @property
+    def strength(self) -> float | str:
+        return 1.0 if self.bayesian else self.learning_rate
+
+    def score(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The log odds: MacKay's (1992) mean / sqrt(1 + pi variance / 8) for the mean of sigmoid(w.x)."""
+        return mean / np.sqrt(1 + np.pi / 8 * variance) if self.bayesian else mean
+
+    def probability(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The probability of the label.  Phi(mean / sd), the other rules' answer, would be how sure the posterior is of
+        the sign: near 0 or 1 after many rows even where the labels are a coin toss."""
+        return np.exp(-np.logaddexp(0, -score))
+
+
+RULES: dict[str, type[Rule]] = {
+    rule.name: rule for rule in (CW, AROW, SCW, NHERD, SOP, PassiveAggressive, Perceptron, Logistic)
+}

@@ -1,0 +1,133 @@
+"""The diagonal Gaussian over the weights: its numbers, and the two passes over rows."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwlearn._kernels import learn_rows, margin_rows
+from cwlearn.rows import Rows
+
+# No variance falls below FLOOR times the initial one (nor below the smallest normal number of the dtype).  Without it
+# CW-stdev on noisy labels drives variances to 0 faster than exponentially and then, with v = 0, stops learning without
+# a word.  Relative, because CW-stdev's decisions must not depend on the initial variance (NIPS 2008, Lemma 3).
+FLOOR = 2.0**-100
+
+NONE: NDArray[np.float64] = np.empty(0)
+
+
+class KernelRule(TypedDict):
+    """`_kernels.Rule`, as Python hands it over."""
+
+    kind: int
+    covariance: int
+    phi: float
+    C: float
+    relative: bool
+    bias: float
+    initial_variance: float
+    floor: float
+
+
+class Tally(TypedDict):
+    """`_kernels.Tally`: what has been counted since the first row."""
+
+    rows: int
+    updates: int
+    mistakes: int
+    squares: float
+    stopped: int
+
+
+def _scratch(rows: Rows) -> NDArray[np.float64]:
+    """Where a kernel spreads out one row: each call has its own, so that several threads may use one state."""
+    return np.empty((4, rows.longest + 1))
+
+
+class DiagonalState:
+    """Cells of (mean, variance): number 0 is the intercept, number j + 1 is feature j."""
+
+    def __init__(self, n_features: int, initial_variance: float, dtype: np.dtype[Any], averaged: bool) -> None:
+        low, high = float(np.finfo(dtype).tiny), float(np.finfo(dtype).max)
+        if not low <= initial_variance <= high:
+            raise ValueError(
+                f"initial_variance must be between {low:.2g} and {high:.2g} for {dtype}, got {initial_variance!r}"
+            )
+        self.initial_variance = float(initial_variance)
+        self.cells = np.zeros((n_features + 1, 2), dtype)
+        self.cells[:, 1] = initial_variance
+        self.average = np.zeros(n_features + 1) if averaged else NONE
+
+    @property
+    def n_features(self) -> int:
+        return len(self.cells) - 1
+
+    @property
+    def floor(self) -> float:
+        return max(self.initial_variance * FLOOR, float(np.finfo(self.cells.dtype).tiny))
+
+    @property
+    def mean(self) -> NDArray[Any]:
+        return self.cells[:, 0]
+
+    @property
+    def variance(self) -> NDArray[Any]:
+        return self.cells[:, 1]
+
+    def learn(
+        self,
+        rows: Rows,
+        targets: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        order: NDArray[np.int64],
+        rule: KernelRule,
+        tally: Tally,
+    ) -> Tally:
+        """One pass over the rows in `order`; see `_kernels.learn_rows`."""
+        return learn_rows(
+            self.cells.reshape(-1),
+            self.average,
+            _scratch(rows),
+            rows.indptr,
+            rows.indices,
+            rows.values,
+            rows.squares,
+            targets,
+            weights,
+            order,
+            rule,
+            tally,
+        )
+
+    def margins(self, rows: Rows, bias: float, inclusive: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and variance of the margin of every row."""
+        mean, variance = np.empty(rows.n_rows), np.empty(rows.n_rows)
+        order = np.arange(rows.n_rows)
+        margin_rows(
+            mean,
+            variance,
+            self.cells.reshape(-1),
+            _scratch(rows),
+            rows.indptr,
+            rows.indices,
+            rows.values,
+            order,
+            bias,
+            inclusive,
+        )
+        return mean, variance
+
+    def averaged(self, rounds: int) -> DiagonalState:
+        """The state whose mean is the average of the means held after each of `rounds` rounds.
+
+        An update in round t counts for the rounds t..T, so the average is mu_T - (1/T) sum_t (t - 1) delta_t.
+        """
+        state = object.__new__(DiagonalState)
+        state.initial_variance = self.initial_variance
+        state.cells = self.cells.copy()
+        if rounds:
+            state.cells[:, 0] = self.cells[:, 0] - self.average / rounds
+        state.average = NONE
+        return state

@@ -1,0 +1,36 @@
+"""Declares the compiled modules; everything else about the package is in pyproject.toml."""
+
+import os
+import sys
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+DEBUG = os.environ.get("CWLEARN_DEBUG") == "1"
+
+# One set of directives for all modules: a misspelt name here raises, in a .pyx header it is silently ignored.
+DIRECTIVES = {
+    "language_level": 3,
+    "boundscheck": DEBUG,
+    "wraparound": False,
+    "initializedcheck": DEBUG,
+    "cdivision": True,
+    "freethreading_compatible": True,
+    "autotestdict": False,
+}
+# The same bits on every machine: no fused multiply-add where the compiler likes it, no reordering of sums.
+FLAGS = ["-O3", "-funroll-loops", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
+
+setup(
+    ext_modules=cythonize(
+        [
+            Extension(
+                "cwlearn._kernels",
+                ["cwlearn/_kernels.pyx"],
+                extra_compile_args=[] if sys.platform == "win32" else FLAGS,
+            )
+        ],
+        compiler_directives=DIRECTIVES,
+        force=DEBUG,
+    )
+)

@@ -1,0 +1,83 @@
+"""What the tests share: every rule in every form, and random sparse rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from cwlearn import rules
+from cwlearn.learner import Learner, Training
+from cwlearn.rows import as_rows
+from tests.reference import Reference
+
+RULES = [
+    rules.Perceptron(),
+    rules.Perceptron(average=True),
+    rules.PassiveAggressive(C=None),
+    rules.PassiveAggressive(C=0.05),
+    rules.PassiveAggressive(C=0.05, average=True),
+    rules.PassiveAggressive(C=0.3, loss="squared_hinge"),
+    rules.PassiveAggressive(C="auto"),
+    *(
+        rules.CW(confidence=confidence, form=form, projection=projection)
+        for confidence in (0.5, 0.8)
+        for form in ("variance", "stdev")
+        for projection in ("kl", "l2", "exact")
+    ),
+    rules.AROW(regularization=0.7),
+    rules.AROW(regularization=3.0, projection="l2"),
+    rules.AROW(regularization="auto"),
+    rules.SCW(confidence=0.7, C=0.2),
+    rules.SCW(confidence=0.7, C=0.2, loss="squared_hinge"),
+    rules.SCW(C="auto"),
+    rules.NHERD(C=0.3),
+    rules.NHERD(C="auto"),
+    rules.SOP(a=0.5),
+    rules.Logistic(),
+    rules.Logistic(bayesian=False, learning_rate=0.1),
+    rules.Logistic(bayesian=False, learning_rate="auto"),
+]
+
+
+def rule_id(rule: rules.Rule) -> str:
+    return repr(rule).replace("class_weight=None, ", "").replace("class_weight=None", "").replace(" ", "")
+
+
+def random_rows(n_rows=60, n_features=25, density=0.3, seed=0, noise=0.0):
+    """Sparse rows, among them an empty one, and labels -1 and +1 of a separator that fits them all but for the noise.
+
+    Separable, because on noisy labels the trajectories are chaotic and no two ways of rounding stay together.
+    """
+    rng = np.random.default_rng(seed)
+    X = sparse.random(n_rows, n_features, density, "csr", np.float32, rng, data_rvs=rng.standard_normal)
+    X = sparse.csr_matrix(X)
+    X.data = X.data.astype(np.float32)
+    X = sparse.vstack([X, sparse.csr_matrix((1, n_features), dtype=np.float32)]).tocsr()
+    y = np.where(X @ rng.standard_normal(n_features) + 0.1 > 0, 1.0, -1.0)
+    flip = rng.random(len(y)) < noise
+    return X, np.where(flip, -y, y)
+
+
+def new_learner(rule, n_features=25, **training):
+    return Learner(rule, Training(**training), np.array([-1.0, 1.0]), n_features)
+
+
+def reference_of(learner: Learner) -> Reference:
+    rule = learner.rule
+    auto = rule.strength == "auto"
+    return Reference(
+        rule.kind,
+        learner.state.n_features,
+        phi=rule.phi,
+        C=rule.auto_strength if auto else rule.strength,
+        covariance=rule.covariance,
+        initial_variance=learner.state.initial_variance,
+        bias=learner.bias,
+        relative=auto,
+        averaged=rule.averaged,
+        floor=learner.state.floor,
+    )
+
+
+def rows_of(X, learner):
+    return as_rows(X, learner.state.cells.dtype)

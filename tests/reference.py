@@ -1,0 +1,226 @@
+"""Slow, dense, float64 reference of the diagonal online linear classifiers: the oracle of the tests.
+
+Written from the papers' formulas (with their errata) and from nothing else; it shares no code with the package.
+
+    J12  Crammer, Dredze, Pereira, "Confidence-Weighted Linear Classification for Text Categorization", JMLR 2012
+    N8   Crammer, Dredze, Pereira, "Exact Convex Confidence-Weighted Learning", NIPS 2008
+    A9   Crammer, Kulesza, Dredze, "Adaptive Regularization of Weight Vectors", NIPS 2009
+    P6   Crammer, Dekel, Keshet, Shalev-Shwartz, Singer, "Online Passive-Aggressive Algorithms", JMLR 2006
+    S12  Wang, Zhao, Hoi, "Exact Soft Confidence-Weighted Learning", ICML 2012
+    H10  Crammer, Lee, "Learning via Gaussian Herding", NIPS 2010
+    SOP  Cesa-Bianchi, Conconi, Gentile, "A Second-Order Perceptron Algorithm", SIAM J. Comput. 2005
+    MIT  6.867 notes on classification, section 4 (Laplace approximation of logistic regression)
+
+Letters: m = y mu.x (J12 eq. 7), v = x'Sx (J12 eq. 8); a rule answers with the step `alpha` on the mean and the gain
+`g` in precision along x:  mu += y alpha S x (J12 eq. 11, 20),  S^-1 += g x x' (J12 eq. 13, 24).
+"""
+
+import math
+
+import numpy as np
+
+FIRST_ORDER = ("perceptron", "pa", "pa-i", "pa-ii", "logistic-sgd")
+SECOND_ORDER = ("cw-variance", "cw-stdev", "scw-i", "scw-ii", "arow", "nherd", "sop", "bayesian-logistic")
+COVARIANCES = ("fixed", "kl", "l2", "exact", "inclusive")
+LARGEST = 1e300  # of alpha and g: keeps them finite when the variances have all but vanished
+
+
+def sigmoid(z):
+    return 1.0 / (1.0 + math.exp(-z)) if z >= 0 else math.exp(z) / (1.0 + math.exp(z))
+
+
+def bisect(function, low, high):
+    """The root of an increasing function between low and high, halved until no float lies in between."""
+    while True:
+        middle = low + (high - low) / 2
+        if not low < middle < high:
+            return middle
+        if function(middle) < 0:
+            low = middle
+        else:
+            high = middle
+
+
+def step(kind, phi, C, m, v):
+    """(alpha, g) of one row with margin m and variance v; (0, 0) when the rule does not act."""
+    if v <= 0:  # J12 erratum 7: an empty row never updates
+        return 0.0, 0.0
+    if kind == "perceptron":  # acts on a mistake only, y (mu.x) <= 0
+        return (1.0, 0.0) if m <= 0 else (0.0, 0.0)
+    if kind == "sop":  # full SOP in the common form, prior S0 = I/a: A9's (7) and (8) with r = 1, on mistakes only
+        return ((1 - m) / (v + 1), 1.0) if m <= 0 else (0.0, 0.0)
+    if kind == "logistic-sgd":  # minus the derivative of log(1 + exp(-m)) in m, times the step
+        return C * sigmoid(-m), 0.0
+    if kind == "bayesian-logistic":  # MIT section 4: the mode along S x, and the Hessian there; C weighs the loss
+        z = bisect(lambda z: z - m - C * v * sigmoid(-z), m, m + C * v)
+        return C * sigmoid(-z), C * sigmoid(z) * sigmoid(-z)
+    if kind in ("cw-variance", "cw-stdev", "scw-i", "scw-ii"):
+        if m >= phi * (v if kind == "cw-variance" else math.sqrt(v)):  # J12 (10); (9), (19) and erratum 8
+            return 0.0, 0.0
+        return _confidence_weighted(kind, phi, C, m, v)
+    loss = max(0.0, 1 - m)
+    if loss == 0:
+        return 0.0, 0.0
+    if kind == "pa":  # P6 Fig. 1
+        return loss / v, 0.0
+    if kind == "pa-i":  # P6 Fig. 1; J12 erratum 2
+        return min(C, loss / v), 0.0
+    if kind == "pa-ii":  # P6 Fig. 1
+        return loss / (v + 1 / (2 * C)), 0.0
+    if kind == "arow":  # A9 (7), (8), with r = 1/C
+        r = 1 / C
+        return loss / (v + r), 1 / r
+    if kind == "nherd":  # H10 full-covariance update
+        return loss / (v + 1 / C), 2 * C + C**2 * v
+    raise ValueError(f"unknown kind {kind!r}")
+
+
+def _confidence_weighted(kind, phi, C, m, v):
+    """Closed forms for a row that violates its constraint."""
+    if kind == "cw-variance":
+        if phi == 0:  # the limit of (18): J12 erratum 7
+            return max(0.0, -m) / v, 0.0
+        # J12 (18). It cancels for small phi^2 v: Newton steps on the equation it solves, J12 (16), restore the digits.
+        alpha = (-(1 + 2 * phi * m) + math.sqrt((1 + 2 * phi * m) ** 2 - 8 * phi * (m - phi * v))) / (4 * phi * v)
+        for _ in range(3):
+            shrunk = 1 + 2 * alpha * phi * v
+            alpha -= (m + alpha * v - phi * v / shrunk) / (v + 2 * phi**2 * v**2 / shrunk**2)
+        alpha = max(0.0, alpha)
+        return alpha, 2 * alpha * phi  # J12 (13)
+    if kind == "scw-ii":  # S12 Proposition 2
+        n = v + 1 / (2 * C)
+        gamma = phi * math.sqrt(phi**2 * m**2 * v**2 + 4 * n * v * (n + v * phi**2))
+        alpha = max(0.0, (-(2 * m * n + phi**2 * m * v) + gamma) / (2 * (n**2 + n * v * phi**2)))
+    else:  # J12 (31), N8 (14)
+        psi, zeta = 1 + phi**2 / 2, 1 + phi**2
+        alpha = max(0.0, (-m * psi + math.sqrt(m**2 * phi**4 / 4 + v * phi**2 * zeta)) / (v * zeta))
+        if kind == "scw-i":  # S12 Proposition 1
+            alpha = min(C, alpha)
+    # J12 (24): g = alpha phi / sqrt(v+). J12 (28): sqrt(v+) = (-b + sqrt(b^2 + 4 v))/2 = 2 v/(b + sqrt(b^2 + 4 v)) with
+    # b = alpha v phi; the second way of writing it, because the difference cancels for m << 0.
+    b = alpha * v * phi
+    g = alpha * phi * (b + math.sqrt(b * b + 4 * v)) / (2 * v)
+    return min(alpha, LARGEST), min(g, LARGEST)
+
+
+def exact_step(kind, phi, m, q):
+    """(alpha, g) of the exact diagonal update (J12 section 6.2), with q_p = s_p x_p^2, by bisection."""
+    q = np.asarray(q, dtype=np.float64)
+    q = q[q > 0]  # J12 erratum 14: the zero entries may not enter (34)
+    v = math.fsum(q)
+    if kind not in ("cw-variance", "cw-stdev"):
+        raise ValueError(f"no exact diagonal update for {kind!r}")
+    if v <= 0 or m >= phi * (v if kind == "cw-variance" else math.sqrt(v)):
+        return 0.0, 0.0
+    if phi == 0:
+        return max(0.0, -m) / v, 0.0
+    if kind == "cw-variance":  # J12 (33); above L the paper's own, below U the step that needs no help from S
+        alpha = bisect(lambda a: m + a * v - np.sum(phi * q / (1 + 2 * a * phi * q)), max(0.0, -m / v), phi - m / v)
+        return alpha, 2 * alpha * phi
+
+    # J12 (34) in the unknown g = alpha phi / sqrt(u), u(g) = x'S_new x = sum q/(1 + g q), because g from alpha cancels
+    # for m << 0 (errata B8): m + alpha v = phi sqrt(u) reads m + sqrt(u) (g v/phi - phi) = 0, increasing in g.
+    # Bracket: alpha <= U = (phi sqrt(v) - m)/v and u >= v/(1 + g v), so that g^2 <= U^2 phi^2 (1 + g v)/v.
+    def deviation(g):
+        return math.sqrt(np.sum(q / (1 + g * q)))
+
+    k = phi * (phi * math.sqrt(v) - m) / v
+    high = min(k * (k + math.hypot(k, 2 / math.sqrt(v))) / 2, LARGEST)
+    g = bisect(lambda g: m + deviation(g) * (g * v / phi - phi), 0.0, high)
+    return g * deviation(g) / phi, g
+
+
+class Reference:
+    """One binary learner with a diagonal covariance; entry 0 of `mean` and `variance` is the intercept."""
+
+    def __init__(
+        self,
+        kind,
+        n_features,
+        *,
+        phi=0.0,
+        C=1.0,
+        covariance="kl",
+        initial_variance=1.0,
+        bias=1.0,
+        relative=False,
+        averaged=False,
+        floor=0.0,
+    ):
+        if kind not in FIRST_ORDER + SECOND_ORDER or covariance not in COVARIANCES:
+            raise ValueError(f"unknown kind or covariance: {kind!r}, {covariance!r}")
+        if covariance == "exact" and kind not in ("cw-variance", "cw-stdev"):
+            raise ValueError("only the CW kinds have an exact diagonal update")
+        if covariance == "inclusive" and (kind != "sop" or averaged):
+            raise ValueError("only SOP predicts with the row inside the correlation matrix, and never averaged")
+        self.kind, self.phi, self.C, self.covariance = kind, phi, C, covariance
+        self.initial_variance, self.bias, self.floor = initial_variance, bias, floor
+        self.relative, self.averaged = relative, averaged
+        self.mean = np.zeros(n_features + 1)
+        self.variance = np.full(n_features + 1, float(initial_variance))
+        self.rows = self.updates = self.mistakes = 0
+        self._sum_of_means = np.zeros(n_features + 1)  # of the means held after each round
+        self._sum_of_norms = 0.0  # of x.x + bias^2 over the rounds
+        self._z = np.zeros(n_features + 1)  # inclusive SOP only: sum of y x over the mistakes
+        self._A = np.full(n_features + 1, 1.0 / initial_variance)  # inclusive SOP only: a + sum of x^2 over them
+
+    def _extended(self, x):
+        return np.concatenate(([self.bias], np.asarray(x, dtype=np.float64)))
+
+    def _score(self, x, mean):
+        if self.covariance == "inclusive":  # SOP, diagonal: the row itself is already in the correlation matrix
+            return float(np.sum(x * self._z / (self._A + x**2)))
+        return float(np.sum(mean * x))
+
+    def learn(self, X, y, weights=None):
+        weights = np.ones(len(X)) if weights is None else weights
+        for row, label, weight in zip(np.asarray(X, dtype=np.float64), y, weights, strict=True):
+            if weight != 0:
+                self._round(self._extended(row), float(label), float(weight))
+        return self
+
+    def _round(self, x, y, weight):
+        self.rows += 1
+        self._sum_of_norms += float(np.sum(x**2))
+        q = self.variance * x**2
+        m, v = y * self._score(x, self.mean), float(np.sum(q))
+        self.mistakes += m <= 0
+        if v > 0:
+            C = self.C * weight
+            if self.relative:
+                C /= self.initial_variance * self._sum_of_norms / self.rows
+            self._update(x, y, m, v, q, C)
+        self._sum_of_means += self.mean
+
+    def _update(self, x, y, m, v, q, C):
+        if self.covariance == "inclusive":
+            if m <= 0:
+                self.updates += 1
+                self._z += y * x
+                self._A += x**2
+                if self.floor > 0:
+                    self._A = np.minimum(self._A, 1 / self.floor)
+                self.mean, self.variance = self._z / self._A, 1 / self._A
+            return
+        if self.covariance == "exact":
+            alpha, g = exact_step(self.kind, self.phi, m, q)
+        else:
+            alpha, g = step(self.kind, self.phi, C, m, v)
+        if alpha == 0 and g == 0:
+            return
+        self.updates += 1
+        self.mean = self.mean + y * alpha * self.variance * x
+        if self.covariance in ("kl", "exact"):  # J12 section 6.1 with erratum 11; N8 (15); J12 section 6.2
+            self.variance = np.maximum(self.variance / (1 + g * q), self.floor)
+        elif self.covariance == "l2":
+            # J12 section 6.1: s_p - beta (s_p x_p)^2, beta = g/(1 + g v), or s_p (1 + g sum_{k != p} q_k)/(1 + g v).
+            # The sum over the other features is taken as such, since the difference (and v - q_p) would cancel.
+            others = np.append(0.0, np.cumsum(q)[:-1]) + np.append(np.cumsum(q[::-1])[::-1][1:], 0.0)
+            shrunk = self.variance * (1 + g * others) / (1 + g * v)
+            self.variance = np.maximum(np.where(x != 0, shrunk, self.variance), self.floor)
+
+    def margins(self, X):
+        """Score and variance of each row; the score is taken with the mean of the rounds' means if `averaged`."""
+        mean = self._sum_of_means / self.rows if self.averaged and self.rows else self.mean
+        rows = [self._extended(row) for row in np.asarray(X, dtype=np.float64)]
+        return np.array([self._score(x, mean) for x in rows]), np.array([np.sum(self.variance * x**2) for x in rows])

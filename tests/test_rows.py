@@ -1,0 +1,243 @@
+"""The door to native code: what comes through, and what is turned away with its place named.
+
+The names C01 ... are the rows of the table of odd inputs that each test answers for.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from cwlearn import AROWClassifier
+from cwlearn.errors import DataError
+from cwlearn.rows import as_rows
+
+FLOAT32 = np.dtype(np.float32)
+FLOAT64 = np.dtype(np.float64)
+METHODS = ["fit", "partial_fit", "predict", "decision_function"]
+
+
+def good():
+    return sparse.csr_matrix(np.array([[1, 0, 2, 0], [0, 3, 0, 0], [0, 0, 0, 0], [4, 5, 6, 7]], np.float32))
+
+
+def with_parts(**parts):
+    """A CSR matrix whose arrays were tampered with after it was built, so that SciPy does not see it."""
+    X = good()
+    for name, value in parts.items():
+        setattr(X, name, value)
+    return X
+
+
+def columns(place, value):
+    indices = good().indices
+    indices[place] = value
+    return indices
+
+
+BROKEN = {
+    "C01 index is the number of columns": ({"indices": columns(3, 4)}, r"row 3: index 4 is not between 0 and 3"),
+    "C02 index far too large": ({"indices": columns(2, 2**31 - 1)}, r"row 1: index 2147483647 is not between"),
+    "C03 negative index": ({"indices": columns(0, -1)}, r"row 0: index -1 is not between 0 and 3"),
+    "C03 most negative index": ({"indices": columns(5, -(2**31))}, r"row 3: index -2147483648 is not between"),
+    "C04 indptr falls": ({"indptr": np.array([0, 3, 2, 3, 7])}, r"row 1: indptr falls from 3 to 2"),
+    "C05 indptr does not begin with 0": ({"indptr": np.array([1, 2, 3, 3, 7])}, r"begin with 0, got 1"),
+    "C06 indptr ends too far": ({"indptr": np.array([0, 2, 3, 3, 9])}, r"row 3: indptr ends at 9, .* 7 values"),
+    "C06 indptr too far in the middle": ({"indptr": np.array([0, 2, 30, 3, 7])}, r"row 2: indptr falls from 30 to 3"),
+    "C07 indptr negative": ({"indptr": np.array([0, -2, 3, 3, 7])}, r"row 0: indptr falls from 0 to -2"),
+    "C08 indptr too short": ({"indptr": np.array([0, 2, 3, 7])}, r"indptr must have 5 entries for 4 rows, got 4"),
+    "C08 indptr too long": ({"indptr": np.array([0, 2, 3, 3, 7, 7])}, r"indptr must have 5 entries for 4 rows, got 6"),
+    "C09 data shorter than indices": ({"data": np.ones(6, np.float32)}, r"same length, got 7 and 6"),
+    "C09 indices shorter than data": ({"indices": np.zeros(5, np.int32)}, r"same length, got 5 and 7"),
+    "C11 float indices": ({"indices": good().indices.astype(float)}, r"indices must be integers, got float64"),
+    "C11 two-dimensional indices": ({"indices": good().indices[None]}, r"indices must have 1 dimension, got 2"),
+    "C17 NaN": ({"data": np.array([1, 2, 3, 4, np.nan, 6, 7], np.float32)}, r"NaN: row 3, column 1 is nan"),
+    "C17 infinity": (
+        {"data": np.array([1, -np.inf, 3, 4, 5, 6, 7], np.float32)},
+        r"infinity.*: row 0, column 2 is -inf",
+    ),
+    "C18 overflow of the squared length": ({"data": np.full(7, 1e200)}, r"row 0: the squares .* add up to infinity"),
+    "C24 complex": ({"data": np.full(7, 1j)}, r"values must be real numbers, got complex128"),
+    "C24 strings": ({"data": np.full(7, "a")}, r"values must be real numbers, got <U1"),
+    "uint64 beyond int64": ({"indices": np.full(7, 2**64 - 1, np.uint64)}, r"indices holds 18446744073709551615"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_malformed_matrix_is_refused(name):
+    parts, message = BROKEN[name]
+    with pytest.raises(DataError, match=message):
+        as_rows(with_parts(**parts), FLOAT64)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", BROKEN)
+def test_no_malformed_matrix_reaches_a_kernel(name, method):
+    """Through every public method: a ValueError, no crash, and no weight is touched."""
+    y = [0, 1, 1, 0]
+    model = AROWClassifier(dtype="float64", random_state=0).fit(good(), y)
+    before = model._learner.state.cells.copy()
+    arguments = (y,) if "fit" in method else ()
+    with pytest.raises(ValueError):
+        getattr(model, method)(with_parts(**BROKEN[name][0]), *arguments)
+    assert (model._learner.state.cells == before).all()
+
+
+def test_values_too_large_for_float32_are_named():
+    with pytest.raises(DataError, match=r"too large for float32: row 0, column 2 is 1e\+39"):
+        as_rows(with_parts(data=np.array([1, 1e39, 3, 4, 5, 6, 7])), FLOAT32)
+    as_rows(with_parts(data=np.array([1, 1e39, 3, 4, 5, 6, 7])), FLOAT64)
+
+
+def broken_csc():
+    X = good().tocsc()
+    X.indices = X.indices.copy()
+    X.indices[0] = 10**9
+    return X
+
+
+def broken_coo():
+    X = good().tocoo()
+    X.row[0] = 10**9
+    return X
+
+
+def broken_bsr():
+    X = good().tobsr((2, 2))
+    X.indices = X.indices.copy()
+    X.indices[0] = 10**9
+    return X
+
+
+@pytest.mark.parametrize("make", [broken_csc, broken_coo, broken_bsr])
+def test_other_formats_are_checked_before_scipy_converts_them(make):
+    """SciPy's conversions trust the arrays and would write out of bounds."""
+    with pytest.raises(DataError):
+        as_rows(make(), FLOAT32)
+    with pytest.raises(ValueError):
+        AROWClassifier().fit(make(), [0, 1, 1, 0])
+
+
+@pytest.mark.parametrize("kind", ["csc", "coo", "lil", "dok", "bsr", "dia"])
+def test_c22_other_formats_give_the_same_rows(kind):
+    same(as_rows(good().asformat(kind), FLOAT32), as_rows(good(), FLOAT32))
+
+
+def test_c22_arrays_lists_and_sparse_arrays_give_the_same_rows():
+    expected = as_rows(good(), FLOAT32)
+    for X in (
+        good().toarray(),
+        good().toarray().tolist(),
+        sparse.csr_array(good()),
+        np.asfortranarray(good().toarray()),
+    ):
+        same(as_rows(X, FLOAT32), expected)
+
+
+@pytest.mark.parametrize("X", [np.ones(3), np.ones((2, 2, 2)), 3.0])
+def test_c23_anything_but_two_dimensions_is_refused(X):
+    with pytest.raises(DataError, match="2 dimensions"):
+        as_rows(X, FLOAT32)
+    with pytest.raises(DataError, match="2 dimensions"):
+        as_rows(sparse.coo_array(np.ones(3)), FLOAT32)
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.uint8, np.uint32, np.int32, np.int64, ">i4", ">i8"])
+def test_c10_c12_all_integer_types_of_indices_work(dtype):
+    X = with_parts(indices=good().indices.astype(dtype), indptr=good().indptr.astype(dtype))
+    rows = as_rows(X, FLOAT32)
+    assert rows.indices.dtype in (np.dtype(np.int32), np.dtype(np.int64))
+    same(rows, as_rows(good(), FLOAT32))
+
+
+@pytest.mark.parametrize("dtype", [np.bool, np.int8, np.int64, np.float16, ">f4", ">f8", np.longdouble])
+def test_c12_c24_all_real_types_of_values_work(dtype):
+    X = with_parts(data=good().data.astype(dtype))
+    np.testing.assert_array_equal(as_rows(X, FLOAT64).values, X.data.astype(np.float64))
+
+
+def test_c13_c14_strided_read_only_unaligned_and_memory_mapped_arrays_work(tmp_path):
+    expected = as_rows(good(), FLOAT32)
+    strided = np.repeat(good().data, 2)[::2]
+    raw = np.frombuffer(b"x" + good().data.tobytes(), np.uint8)[1:].view(np.float32)
+    path = tmp_path / "values"
+    good().data.tofile(path)
+    mapped = np.memmap(path, np.float32, "r")
+    frozen = good()
+    for array in (frozen.data, frozen.indices, frozen.indptr):
+        array.setflags(write=False)
+    for X in (with_parts(data=strided), with_parts(data=raw), with_parts(data=mapped), frozen):
+        same(as_rows(X, FLOAT32), expected)
+        AROWClassifier().fit(X, [0, 1, 1, 0]).predict(X)
+
+
+def test_c15_c16_unsorted_and_duplicate_columns_are_put_right_on_a_copy():
+    shuffled = with_parts(
+        indices=np.array([2, 0, 1, 3, 0, 2, 1], np.int32), data=np.array([2, 1, 3, 7, 4, 6, 5], np.float32)
+    )
+    columns, values = shuffled.indices.copy(), shuffled.data.copy()
+    same(as_rows(shuffled, FLOAT32), as_rows(good(), FLOAT32))
+    doubled = sparse.csr_matrix(
+        (np.array([1, 1, 1, 3, 4, 2.5, 6, 7, 2.5]), np.array([0, 2, 2, 1, 0, 1, 2, 3, 1]), np.array([0, 3, 4, 4, 9])),
+        shape=(4, 4),
+    )
+    entries = doubled.nnz
+    same(as_rows(doubled, FLOAT32), as_rows(good(), FLOAT32))
+    assert doubled.nnz == entries
+    assert (shuffled.indices == columns).all()
+    assert (shuffled.data == values).all()
+
+
+def test_c19_subnormal_values_and_negative_zero():
+    X = with_parts(data=np.array([1e-45, -0.0, 3, 4, 5, 6, 7], np.float32))
+    rows = as_rows(X, FLOAT32)
+    assert rows.values[0] == np.float32(1e-45)
+    AROWClassifier().fit(X, [0, 1, 1, 0])
+
+
+def test_c20_c21_empty_matrices():
+    with pytest.raises(ValueError, match="0 sample"):
+        AROWClassifier().fit(sparse.csr_matrix((0, 4)), [])
+    with pytest.raises(ValueError, match="0 feature"):
+        AROWClassifier().fit(sparse.csr_matrix((4, 0)), [0, 1, 0, 1])
+    model = AROWClassifier().fit(sparse.csr_matrix((4, 3)), [0, 1, 1, 1])
+    assert model.intercept_[0] > 0
+    assert model.predict(sparse.csr_matrix((0, 3))).shape == (0,)
+    assert model.predict_proba(sparse.csr_matrix((0, 3))).shape == (0, 2)
+
+
+def test_c27_each_array_of_the_caller_is_read_once():
+    """A matrix that answers differently the second time cannot slip past the checks."""
+
+    class Shifty(sparse.csr_matrix):
+        asked = 0
+
+        @property
+        def indices(self):
+            Shifty.asked += 1
+            return self._kept if Shifty.asked % 2 else np.full(len(self._kept), 10**9, np.int32)
+
+        @indices.setter
+        def indices(self, value):
+            self._kept = value
+
+    X = good()
+    shifty = Shifty.__new__(Shifty)
+    shifty.__dict__.update({name: value for name, value in vars(X).items() if name != "indices"})
+    shifty._kept = X.indices
+    Shifty.asked = 0
+    same(as_rows(shifty, FLOAT32), as_rows(X, FLOAT32))
+    assert Shifty.asked == 1
+
+
+def test_squared_lengths():
+    rng = np.random.default_rng(0)
+    X = sparse.random(50, 40, 0.4, "csr", np.float32, rng)
+    np.testing.assert_allclose(as_rows(X, FLOAT32).squares, np.square(X.toarray(), dtype=np.float64).sum(1), rtol=1e-6)
+
+
+def same(a, b):
+    for name in ("indptr", "indices", "values", "squares"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+    assert a.n_features == b.n_features
