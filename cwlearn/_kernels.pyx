@@ -47,7 +47,7 @@ cdef struct Rule:
     int covariance            # of COVARIANCES
     double phi
     double C
-    bint relative             # divide C by the prior variance of the margin, averaged over the rows seen
+    bint relative             # divide C by a * (mean squared length of the rows seen); SOP: begin with that length
     double bias
     double initial_variance   # an upper bound of every variance, since they only fall
     double floor              # a lower bound of every variance
@@ -165,16 +165,16 @@ cdef inline void store_row(
         cell[1] = <floating> row.variance[k + 1]
 
 
-cdef inline double entry(double mean, double variance, double x, bint inclusive) noexcept nogil:
+cdef inline double entry(double mean, double variance, double x, bint inclusive, double shift) noexcept nogil:
     """What a feature adds to the mean of the margin.
 
     `inclusive` counts the row itself into the precision: the diagonal SOP's sum_p x_p z_p / (A_p + x_p^2), with
-    mu_p = z_p / A_p and s_p = 1 / A_p, is sum_p x_p mu_p / (1 + s_p x_p^2).
+    mu_p = z_p / A_p and s_p = 1 / A_p, is sum_p x_p mu_p / (1 + s_p x_p^2).  `shift` is added to every A_p.
     """
-    return mean * x / (1 + variance * (x * x)) if inclusive else mean * x
+    return mean * x / (1 + variance * (x * x + shift)) if inclusive else mean * x
 
 
-cdef inline Margin margin_of(const Row* row, bint inclusive) noexcept nogil:
+cdef inline Margin margin_of(const Row* row, bint inclusive, double shift) noexcept nogil:
     """Mean and variance of mu.x, in two sums each: the order of additions is ours, not the compiler's."""
     cdef const double* mean = row.mean
     cdef const double* variance = row.variance
@@ -186,12 +186,12 @@ cdef inline Margin margin_of(const Row* row, bint inclusive) noexcept nogil:
     cdef Py_ssize_t p
     cdef Py_ssize_t even = row.n - row.n % 2
     for p in range(0, even, 2):
-        m0 += entry(mean[p], variance[p], x[p], inclusive)
-        m1 += entry(mean[p + 1], variance[p + 1], x[p + 1], inclusive)
+        m0 += entry(mean[p], variance[p], x[p], inclusive, shift)
+        m1 += entry(mean[p + 1], variance[p + 1], x[p + 1], inclusive, shift)
         v0 += variance[p] * (x[p] * x[p])
         v1 += variance[p + 1] * (x[p + 1] * x[p + 1])
     if even < row.n:
-        m0 += entry(mean[even], variance[even], x[even], inclusive)
+        m0 += entry(mean[even], variance[even], x[even], inclusive, shift)
         v0 += variance[even] * (x[even] * x[even])
     return Margin(m0 + m1, v0 + v1)
 
@@ -259,7 +259,7 @@ def learn_rows(
     cdef const index_t* column
     cdef Py_ssize_t t, i, nnz
     cdef Py_ssize_t distance = rows_ahead(indptr.shape[0], indices.shape[0], cells.shape[0] * sizeof(floating))
-    cdef double y, m, v, C, square
+    cdef double y, m, v, C, square, scale, shift
     cdef double weight = 1
     # A mean moves by at most alpha sqrt(a v) (Cauchy-Schwarz, a the initial variance).  A step below half a unit in the
     # last place of the largest number can never carry a finite mean to infinity.
@@ -278,21 +278,26 @@ def learn_rows(
                 weight = weights[i]
                 if weight == 0:
                     continue
+            square = squares[i] + rule.bias * rule.bias
+            scale = (tally.squares + square) / (tally.rows + 1)
             column = column0 + indptr[i]
             margin = Margin(NAN, NAN)
             nnz = indptr[i + 1] - indptr[i]
             if load_row(&row, cell0, n_features, column, value0 + indptr[i], nnz, rule.bias, upcoming):
                 # A constant instead of a variable in such calls: the compiler makes one loop for each.
-                margin = margin_of(&row, True) if covariance == INCLUSIVE else margin_of(&row, False)
+                if covariance == INCLUSIVE:
+                    shift = scale - 1 / rule.initial_variance if rule.relative and scale > 0 else 0
+                    margin = margin_of(&row, True, shift)
+                else:
+                    margin = margin_of(&row, False, 0)
             y = targets[i]
             m = y * margin.mean
             v = margin.variance
-            square = squares[i] + rule.bias * rule.bias
             step = Step(0, 0)
             if v > 0:
                 C = rule.C * weight
                 if rule.relative:
-                    C *= (tally.rows + 1) / (rule.initial_variance * (tally.squares + square))
+                    C /= rule.initial_variance * scale
                 step = rule_step(<Kind> rule.kind, rule.phi, C, m, v)
                 if covariance == EXACT and step.gain > 0:
                     step = exact_row(&row, rule, m, v)
@@ -343,7 +348,7 @@ def margin_rows(
             margin = Margin(NAN, NAN)
             nnz = indptr[i + 1] - indptr[i]
             if load_row(&row, cell0, n_features, column0 + indptr[i], value0 + indptr[i], nnz, bias, upcoming):
-                margin = margin_of(&row, inclusive)
+                margin = margin_of(&row, inclusive, 0)
             mean[i] = margin.mean
             variance[i] = margin.variance
 

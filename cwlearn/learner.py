@@ -26,7 +26,7 @@ class Training(Options):
 
     initial_variance: float = option(1.0, POSITIVE, "Variance of every weight before the first row.")
     fit_intercept: bool = option(True, BOOLEAN, "Learn an intercept, as the weight of a feature that is always 1.")
-    epochs: int = option(5, COUNT, "Passes of `fit` over the rows; `partial_fit` always makes one.")
+    epochs: int = option(10, COUNT, "Passes of `fit` over the rows; `partial_fit` always makes one.")
     shuffle: bool = option(True, BOOLEAN, "Let `fit` take the rows in a new random order in every epoch.")
     random_state: Any = option(None, ANYTHING, "Seed or generator of the shuffles, as in scikit-learn.")
     warm_start: bool = option(False, BOOLEAN, "Let `fit` go on from where the last `fit` ended.")
@@ -42,18 +42,17 @@ class Learner:
         self.training = training
         self.classes = classes
         self.tally = Tally(rows=0, updates=0, mistakes=0, squares=0.0, stopped=-1)
-        self.state = DiagonalState(
-            n_features, rule.prior_variance(training.initial_variance), np.dtype(training.dtype), rule.averaged
-        )
+        prior = rule.prior_variance(training.initial_variance)
+        self.state = DiagonalState(n_features, prior, rule.floor, np.dtype(training.dtype), rule.averaged)
         self._forget()
 
     def _forget(self) -> None:
         """Drop what is derived from the state, and begin with a lock of our own."""
-        self._averaged: DiagonalState | None = None
+        self._derived: DiagonalState | None = None
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_averaged", "_lock")}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_derived", "_lock")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -96,7 +95,7 @@ class Learner:
         mean_length = max(1, len(rows.values) // max(1, rows.n_rows))
         block = max(1, BLOCK_NONZEROS // mean_length)
         with self._lock:
-            self._averaged = None
+            self._derived = None
             for start in range(0, len(order), block):
                 piece = order[start : start + block]
                 self.tally = self.state.learn(rows, targets, weights, piece, rule, self.tally)
@@ -127,13 +126,20 @@ class Learner:
 
     @property
     def predictor(self) -> DiagonalState:
-        """The state that predicts: the averaged one where the rule asks for it."""
-        if not self.rule.averaged:
+        """The state that predicts: with the averaged mean, or with the prior that the rows seen suggest, where the rule
+        asks for it."""
+        rounds, squares = self.tally["rows"], self.tally["squares"]
+        follows = self.rule.covariance == "inclusive" and self.rule.strength == "auto" and squares > 0
+        if not (self.rule.averaged or follows) or not rounds:
             return self.state
-        averaged = self._averaged
-        if averaged is None:
-            averaged = self._averaged = self.state.averaged(self.tally["rows"])
-        return averaged
+        derived = self._derived
+        if derived is None:
+            if follows:
+                derived = self.state.shifted(squares / rounds - 1 / self.state.initial_variance)
+            else:
+                derived = self.state.averaged(rounds)
+            self._derived = derived
+        return derived
 
     def margins(self, rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and variance of w.x for every row, under the Gaussian over w."""

@@ -59,6 +59,10 @@ class Rule(Options):
         return 1.0
 
     auto_strength: ClassVar[float] = 1.0
+    # No variance falls below this part of the initial one.  Far below what a stream of clean labels needs: it is there
+    # because CW-stdev on noisy labels drives variances to 0 faster than exponentially and then, with v = 0, would stop
+    # learning without a word.  Relative, since CW-stdev does not depend on the initial variance (N8, Lemma 3).
+    floor: ClassVar[float] = 2.0**-100
 
     @property
     def second_order(self) -> bool:
@@ -126,7 +130,7 @@ class CW(Rule):
     """
 
     name: ClassVar[str] = "cw"
-    confidence: float = option(0.9, CONFIDENCE, "Probability eta with which each row must be classified correctly.")
+    confidence: float = option(0.99, CONFIDENCE, "Probability eta with which each row must be classified correctly.")
     form: str = option(
         "stdev",
         one_of("stdev", "variance"),
@@ -160,7 +164,6 @@ class AROW(WeightedRule):
     """
 
     name: ClassVar[str] = "arow"
-    auto_strength: ClassVar[float] = 1.0
     regularization: float | str = option(
         "auto", POSITIVE | AUTO, f"The paper's r: larger is slower and steadier. 'auto': 1/r is a constant {RELATIVE}."
     )
@@ -182,10 +185,12 @@ class SCW(WeightedRule):
     """Soft confidence-weighted learning: CW's constraint with a slack. Wang, Zhao, Hoi, ICML 2012, propositions 1-2."""
 
     name: ClassVar[str] = "scw"
-    auto_strength: ClassVar[float] = 1.0
-    confidence: float = option(0.9, CONFIDENCE, "Probability eta with which each row should be classified correctly.")
+    floor: ClassVar[float] = (
+        2.0**-12
+    )  # where noise has used up all confidence, a slack is of no use: stay able to learn
+    confidence: float = option(0.99, CONFIDENCE, "Probability eta with which each row should be classified correctly.")
     C: float | str = option("auto", POSITIVE | AUTO, f"Weight of the slack. 'auto' is a constant {RELATIVE}.")
-    loss: str = option("hinge", LOSS, "'hinge' is SCW-I, 'squared_hinge' SCW-II.")
+    loss: str = option("squared_hinge", LOSS, "'hinge' is SCW-I, 'squared_hinge' SCW-II.")
 
     @property
     def kind(self) -> str:
@@ -205,7 +210,6 @@ class NHERD(Rule):
     """Normal herding: the Gaussian follows a herd of weight vectors. Crammer, Lee, NIPS 2010."""
 
     name: ClassVar[str] = "nherd"
-    auto_strength: ClassVar[float] = 1.0
     C: float | str = option("auto", POSITIVE | AUTO, f"Weight of the loss. 'auto' is a constant {RELATIVE}.")
 
     @property
@@ -218,14 +222,22 @@ class SOP(Rule):
     """Second-order perceptron with a diagonal correlation matrix. Cesa-Bianchi, Conconi, Gentile, 2005; JMLR 2012."""
 
     name: ClassVar[str] = "sop"
-    a: float = option(1.0, POSITIVE, "The multiple of I that the correlation matrix begins with.")
+    a: float | str = option(
+        "auto",
+        POSITIVE | AUTO,
+        "The multiple of I that the correlation matrix begins with; 'auto': the mean squared length of the rows seen.",
+    )
 
     @property
     def covariance(self) -> str:
         return "inclusive"
 
+    @property
+    def strength(self) -> float | str:
+        return "auto" if isinstance(self.a, str) else 1.0
+
     def prior_variance(self, initial_variance: float) -> float:
-        return initial_variance / self.a
+        return initial_variance if isinstance(self.a, str) else initial_variance / self.a
 
 
 @dataclass(frozen=True)
@@ -233,7 +245,6 @@ class PassiveAggressive(WeightedRule):
     """Passive-aggressive: the smallest step to a margin of 1. Crammer et al., JMLR 2006; JMLR 2012, section 3."""
 
     name: ClassVar[str] = "pa"
-    auto_strength: ClassVar[float] = 1.0
     C: float | str | None = option(
         "auto", POSITIVE | AUTO | NOTHING, f"Weight of the slack; None allows none. 'auto' is a constant {RELATIVE}."
     )

@@ -10,11 +10,6 @@ from numpy.typing import NDArray
 from cwlearn._kernels import learn_rows, margin_rows
 from cwlearn.rows import Rows
 
-# No variance falls below FLOOR times the initial one (nor below the smallest normal number of the dtype).  Without it
-# CW-stdev on noisy labels drives variances to 0 faster than exponentially and then, with v = 0, stops learning without
-# a word.  Relative, because CW-stdev's decisions must not depend on the initial variance (NIPS 2008, Lemma 3).
-FLOOR = 2.0**-100
-
 NONE: NDArray[np.float64] = np.empty(0)
 
 
@@ -49,13 +44,16 @@ def _scratch(rows: Rows) -> NDArray[np.float64]:
 class DiagonalState:
     """Cells of (mean, variance): number 0 is the intercept, number j + 1 is feature j."""
 
-    def __init__(self, n_features: int, initial_variance: float, dtype: np.dtype[Any], averaged: bool) -> None:
+    def __init__(
+        self, n_features: int, initial_variance: float, floor: float, dtype: np.dtype[Any], averaged: bool
+    ) -> None:
         low, high = float(np.finfo(dtype).tiny), float(np.finfo(dtype).max)
         if not low <= initial_variance <= high:
             raise ValueError(
                 f"initial_variance must be between {low:.2g} and {high:.2g} for {dtype}, got {initial_variance!r}"
             )
         self.initial_variance = float(initial_variance)
+        self.floor = max(self.initial_variance * floor, low)  # a normal number: subnormal ones are slow
         self.cells = np.zeros((n_features + 1, 2), dtype)
         self.cells[:, 1] = initial_variance
         self.average = np.zeros(n_features + 1) if averaged else NONE
@@ -63,10 +61,6 @@ class DiagonalState:
     @property
     def n_features(self) -> int:
         return len(self.cells) - 1
-
-    @property
-    def floor(self) -> float:
-        return max(self.initial_variance * FLOOR, float(np.finfo(self.cells.dtype).tiny))
 
     @property
     def mean(self) -> NDArray[Any]:
@@ -124,10 +118,20 @@ class DiagonalState:
 
         An update in round t counts for the rounds t..T, so the average is mu_T - (1/T) sum_t (t - 1) delta_t.
         """
-        state = object.__new__(DiagonalState)
-        state.initial_variance = self.initial_variance
-        state.cells = self.cells.copy()
+        state = self._twin()
         if rounds:
-            state.cells[:, 0] = self.cells[:, 0] - self.average / rounds
-        state.average = NONE
+            state.cells[:, 0] -= self.average / rounds
+        return state
+
+    def shifted(self, precision: float) -> DiagonalState:
+        """The state with `precision` added to the precision of every weight, and precision * mean kept."""
+        state = self._twin()
+        state.cells /= (1 + self.variance * precision)[:, None]
+        return state
+
+    def _twin(self) -> DiagonalState:
+        """A copy to predict with."""
+        state = object.__new__(DiagonalState)
+        state.initial_variance, state.floor, state.average = self.initial_variance, self.floor, NONE
+        state.cells = self.cells.copy()
         return state

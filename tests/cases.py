@@ -33,6 +33,7 @@ RULES = [
     rules.NHERD(C=0.3),
     rules.NHERD(C="auto"),
     rules.SOP(a=0.5),
+    rules.SOP(a="auto"),
     rules.Logistic(),
     rules.Logistic(bayesian=False, learning_rate=0.1),
     rules.Logistic(bayesian=False, learning_rate="auto"),

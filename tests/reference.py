@@ -169,8 +169,14 @@ class Reference:
 
     def _score(self, x, mean):
         if self.covariance == "inclusive":  # SOP, diagonal: the row itself is already in the correlation matrix
-            return float(np.sum(x * self._z / (self._A + x**2)))
+            return float(np.sum(x * self._z / (self._correlation() + x**2)))
         return float(np.sum(mean * x))
+
+    def _correlation(self):
+        """A; if relative, with the mean of the rounds' squared lengths in place of the multiple of I it began with."""
+        if self.relative and self.rows:
+            return self._A - 1 / self.initial_variance + self._sum_of_norms / self.rows
+        return self._A
 
     def learn(self, X, y, weights=None):
         weights = np.ones(len(X)) if weights is None else weights
@@ -222,5 +228,6 @@ class Reference:
     def margins(self, X):
         """Score and variance of each row; the score is taken with the mean of the rounds' means if `averaged`."""
         mean = self._sum_of_means / self.rows if self.averaged and self.rows else self.mean
+        variance = 1 / self._correlation() if self.covariance == "inclusive" else self.variance
         rows = [self._extended(row) for row in np.asarray(X, dtype=np.float64)]
-        return np.array([self._score(x, mean) for x in rows]), np.array([np.sum(self.variance * x**2) for x in rows])
+        return np.array([self._score(x, mean) for x in rows]), np.array([np.sum(variance * x**2) for x in rows])
