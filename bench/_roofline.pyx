@@ -1,8 +1,8 @@
 """The least a learner can do with a row: gather its cells, then write them back.
 
 The two halves cannot be one loop, since no cell may change before the margin of the whole row is known.  There is no
-arithmetic but what keeps the compiler from leaving the loads out, no values are read, and the look-ahead is the
-learner's own, so what is left is the traffic between memory and core.
+arithmetic but what keeps the compiler from leaving the loads out, and no values are read, so what is left is the
+traffic between memory and core.  With `look_ahead`, memory is asked for as early as the learner does it.
 """
 
 from libc.stdint cimport int32_t, int64_t
@@ -10,7 +10,7 @@ from libc.stdint cimport int32_t, int64_t
 cdef extern from *:
     """
     #if defined(__GNUC__) || defined(__clang__)
-    #define bench_prefetch(address) __builtin_prefetch(address)
+    #define bench_prefetch(address) __builtin_prefetch(address, 0, 2)
     #else
     #define bench_prefetch(address) ((void)(address))
     #endif

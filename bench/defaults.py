@@ -67,7 +67,7 @@ def gaps(task: tuple[str, str]) -> dict[str, tuple[float, float]]:
     for rule_name, grid in GRIDS.items():
         default = errors(rules.RULES[rule_name](), X, data.y)
         best = min(default.min(), *(errors(rule, X, data.y).min() for rule in grid))
-        result[rule_name] = (float(default[EPOCHS.index(Training().epochs)]), float(best))
+        result[rule_name] = (float(default[EPOCHS.index(rules.RULES[rule_name].default_epochs)]), float(best))
     return result
 
 
@@ -100,7 +100,7 @@ def main() -> None:
     defaults = ", ".join(f"`{rules.RULES[name]()}`".replace("class_weight=None, ", "") for name in GRIDS)
     text = (
         f"Error with the defaults in percent and, in brackets, how much that is above the best setting of the grid.\n"
-        f"Defaults: epochs={Training().epochs}, {defaults}\n\n{table(results)}\n"
+        f"Defaults: epochs={rules.Rule.default_epochs}, {defaults}\n\n{table(results)}\n"
     )
     print(text)
     if arguments.markdown:

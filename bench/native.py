@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -24,7 +26,14 @@ setup(
     ),
 )
 """
-FLAGS = "" if sys.platform == "win32" else "-O3 -funroll-loops -ffp-contract=off -fno-math-errno -fno-trapping-math"
+
+
+def package_flags() -> str:
+    """The compiler flags of the package, from where they are written."""
+    text = Path(__file__).parents[1].joinpath("setup.py").read_text()
+    match = re.search(r"^FLAGS = (\[.*\])$", text, re.MULTILINE)
+    assert match
+    return "" if sys.platform == "win32" else " ".join(ast.literal_eval(match[1]))
 
 
 def build() -> ModuleType:
@@ -33,7 +42,7 @@ def build() -> ModuleType:
     folder = Path(tempfile.gettempdir()) / f"cwlearn-bench-{os.getuid()}-{key:08x}"
     if not list(folder.glob("_roofline*.so")):
         folder.mkdir(mode=0o700, exist_ok=True)
-        command = [sys.executable, "-c", BUILD, str(source), FLAGS, "build_ext", "--inplace"]
+        command = [sys.executable, "-c", BUILD, str(source), package_flags(), "build_ext", "--inplace"]
         subprocess.run(command, cwd=folder, check=True, capture_output=True)
     (library,) = folder.glob("_roofline*.so")
     spec = importlib.util.spec_from_file_location("_roofline", library)

@@ -21,7 +21,7 @@ def learn_rows(
     order: NDArray[np.int64],
     rule: KernelRule,
     tally: Tally,
-) -> Tally: ...
+) -> tuple[Tally, int]: ...
 def margin_rows(
     mean: NDArray[np.float64],
     variance: NDArray[np.float64],

@@ -14,7 +14,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from cwlearn._rules cimport (
     AROW, BAYESIAN_LOGISTIC, CW_STDEV, CW_VARIANCE, EXACT, FIXED, INCLUSIVE, KL, L2, LOGISTIC_SGD, NHERD, PA, PA_I,
-    PA_II, PERCEPTRON, SCW_I, SCW_II, SOP, Covariance, Kind, Step, capped, exact_step, larger, rule_step,
+    PA_II, PERCEPTRON, SCW_I, SCW_II, SOP, Covariance, Kind, Step, capped, exact_step, larger, relative, rule_step,
 )
 
 cdef extern from *:
@@ -47,7 +47,7 @@ cdef struct Rule:
     int covariance            # of COVARIANCES
     double phi
     double C
-    bint relative             # divide C by a * (mean squared length of the rows seen); SOP: begin with that length
+    bint relative             # measure C by a * (mean squared length of the rows seen); SOP: begin with that length
     double bias
     double initial_variance   # an upper bound of every variance, since they only fall
     double floor              # a lower bound of every variance
@@ -57,7 +57,6 @@ cdef struct Tally:
     int64_t updates
     int64_t mistakes          # y * score <= 0, before learning from the row
     double squares            # sum of the squared lengths of those rows, the intercept included
-    int64_t stopped           # position in `order` of a row that could not be learned, or -1
 
 cdef struct Margin:
     double mean
@@ -113,8 +112,9 @@ cdef inline Upcoming look_ahead(
         for k in range(indptr[row], stop, 16):
             prefetch(indices + k)
             prefetch(values + k)
-        prefetch(indices + stop - 1)    # the line that the last stride may have stopped short of
-        prefetch(values + stop - 1)
+        if stop > indptr[row]:          # the line that the last stride may have stopped short of
+            prefetch(indices + stop - 1)
+            prefetch(values + stop - 1)
     if distance and t + distance < n:
         row = order[t + distance]
         return Upcoming(indices + indptr[row], indptr[row + 1] - indptr[row])
@@ -131,6 +131,7 @@ cdef inline bint load_row(
     cdef double* mean = row.mean
     cdef double* variance = row.variance
     cdef double* x = row.x
+    cdef uint64_t j
     cdef Py_ssize_t k
     row.n = nnz + 1
     mean[0] = cells[0]
@@ -139,11 +140,12 @@ cdef inline bint load_row(
     for k in range(nnz, upcoming.nnz):
         prefetch(cells + 2 * <Py_ssize_t> later[k] + 2)
     for k in range(nnz):
-        if <uint64_t> indices[k] >= n_features:
+        j = <uint64_t> indices[k]
+        if j >= n_features:
             return False
         if k < upcoming.nnz:
             prefetch(cells + 2 * <Py_ssize_t> later[k] + 2)
-        cell = cells + 2 * <Py_ssize_t> indices[k] + 2
+        cell = cells + 2 * j + 2
         mean[k + 1] = cell[0]
         variance[k + 1] = cell[1]
         x[k + 1] = values[k]
@@ -154,13 +156,15 @@ cdef inline void store_row(
     const Row* row, floating* cells, uint64_t n_features, const index_t* indices,
 ) noexcept nogil:
     cdef floating* cell
+    cdef uint64_t j
     cdef Py_ssize_t k
     cells[0] = <floating> row.mean[0]
     cells[1] = <floating> row.variance[0]
     for k in range(row.n - 1):
-        if <uint64_t> indices[k] >= n_features:
+        j = <uint64_t> indices[k]
+        if j >= n_features:
             return
-        cell = cells + 2 * <Py_ssize_t> indices[k] + 2
+        cell = cells + 2 * j + 2
         cell[0] = <floating> row.mean[k + 1]
         cell[1] = <floating> row.variance[k + 1]
 
@@ -229,12 +233,14 @@ cdef inline void add_to_average(
     double[::1] average, const Row* row, double alpha, double rounds, uint64_t n_features, const index_t* indices,
 ) noexcept nogil:
     """Add (rounds before this one) * (change of the mean), for a covariance that stays as it is."""
+    cdef uint64_t j
     cdef Py_ssize_t k
     average[0] += rounds * (alpha * (row.variance[0] * row.x[0]))
     for k in range(row.n - 1):
-        if <uint64_t> indices[k] >= n_features:
+        j = <uint64_t> indices[k]
+        if j >= n_features:
             return
-        average[indices[k] + 1] += rounds * (alpha * (row.variance[k + 1] * row.x[k + 1]))
+        average[<Py_ssize_t> j + 1] += rounds * (alpha * (row.variance[k + 1] * row.x[k + 1]))
 
 
 def learn_rows(
@@ -242,7 +248,7 @@ def learn_rows(
     const index_t[::1] indices, const floating[::1] values, const double[::1] squares, const double[::1] targets,
     const double[::1] weights, const int64_t[::1] order, Rule rule, Tally tally,
 ):
-    """Learn from the rows in `order`, one after the other, in place; return the new tally.
+    """Learn from the rows in `order`, one after the other, in place; return the new tally and how many were done.
 
     average   per cell, the sum over updates of (rounds before it) * (change of the mean); empty if not wanted
     scratch   four lines, as long as the longest row and the intercept
@@ -250,7 +256,7 @@ def learn_rows(
     targets   +1 or -1 by row
     weights   by row, or empty for all 1
 
-    The pass stops before a row whose margin, variance or step is not finite, with `tally["stopped"]` its place.
+    The pass ends early before a row whose margin, variance or step is not finite.
     """
     cdef uint64_t n_features = cells.shape[0] // 2 - 1
     cdef floating* cell0 = &cells[0]
@@ -259,7 +265,7 @@ def learn_rows(
     cdef const index_t* column
     cdef Py_ssize_t t, i, nnz
     cdef Py_ssize_t distance = rows_ahead(indptr.shape[0], indices.shape[0], cells.shape[0] * sizeof(floating))
-    cdef double y, m, v, C, square, scale, shift
+    cdef double y, m, v, C, square, scale, shift, reach
     cdef double weight = 1
     # A mean moves by at most alpha sqrt(a v) (Cauchy-Schwarz, a the initial variance).  A step below half a unit in the
     # last place of the largest number can never carry a finite mean to infinity.
@@ -269,7 +275,6 @@ def learn_rows(
     cdef Margin margin
     cdef Step step
     cdef Upcoming upcoming
-    tally.stopped = -1
     with nogil:
         for t in range(order.shape[0]):
             upcoming = look_ahead(t, distance, indptr, column0, value0, targets, squares, order)
@@ -286,7 +291,7 @@ def learn_rows(
             if load_row(&row, cell0, n_features, column, value0 + indptr[i], nnz, rule.bias, upcoming):
                 # A constant instead of a variable in such calls: the compiler makes one loop for each.
                 if covariance == INCLUSIVE:
-                    shift = scale - 1 / rule.initial_variance if rule.relative and scale > 0 else 0
+                    shift = larger(scale - 1 / rule.initial_variance, 0) if rule.relative else 0
                     margin = margin_of(&row, True, shift)
                 else:
                     margin = margin_of(&row, False, 0)
@@ -297,14 +302,14 @@ def learn_rows(
             if v > 0:
                 C = rule.C * weight
                 if rule.relative:
-                    C /= rule.initial_variance * scale
+                    C = relative(<Kind> rule.kind, C, rule.initial_variance * scale)
                 step = rule_step(<Kind> rule.kind, rule.phi, C, m, v)
                 if covariance == EXACT and step.gain > 0:
                     step = exact_row(&row, rule, m, v)
                 step.gain = capped(step.gain, v)
-            if not (isfinite(m) and isfinite(v) and isfinite(step.gain)
-                    and step.alpha * sqrt(rule.initial_variance * v) < largest_step):
-                tally.stopped = t
+            # (SOP divides by 1 + q as well, which bounds its step by sqrt(a) / 2.)
+            reach = sqrt(rule.initial_variance) * (1 if covariance == INCLUSIVE else step.alpha * sqrt(v))
+            if not (isfinite(m) and isfinite(v) and isfinite(scale) and isfinite(step.gain) and reach < largest_step):
                 break
 
             if step.alpha > 0:
@@ -323,7 +328,9 @@ def learn_rows(
             tally.rows += 1
             tally.mistakes += m <= 0
             tally.squares += square
-    return tally
+        else:
+            t = order.shape[0]
+    return tally, t
 
 
 def margin_rows(

@@ -105,19 +105,20 @@ cdef inline Step scw_1(double m, double v, double phi, double C) noexcept nogil:
 
 
 cdef inline Step scw_2(double m, double v, double phi, double C) noexcept nogil:
-    """SCW-II (Wang, Zhao, Hoi 2012, prop. 2): squared slack, n = v + 1/(2C).  In z = m / sqrt(v), n' = n / v."""
+    """SCW-II (Wang, Zhao, Hoi 2012, prop. 2): squared slack, with n = 1 + 1/(2Cv) for the paper's n / v and
+    z = m / sqrt(v); both sides of its fraction are divided by n once more, which may be huge."""
     cdef double sd = sqrt(v)
     cdef double z = m / sd
     cdef double n = 1 + 1 / (2 * C * v)
-    cdef double b = z * (2 * n + phi * phi)
+    cdef double b = z * (2 + phi * phi / n)
     cdef double root, alpha
     if z >= phi:
         return Step(0, 0)
-    root = phi * sqrt(phi * phi * z * z + 4 * n * (n + phi * phi))
+    root = phi * sqrt(phi * z / n * (phi * z / n) + 4 * (1 + phi * phi / n))
     if b > 0:
-        alpha = 2 * (phi - z) * (phi + z) / (sd * (b + root))
+        alpha = 2 * (phi - z) * (phi + z) / (sd * n * (b + root))
     else:
-        alpha = (root - b) / (2 * sd * n * (n + phi * phi))
+        alpha = (root - b) / (2 * sd * (n + phi * phi))
     return Step(alpha, stdev_gain(alpha, v, phi))
 
 
@@ -170,11 +171,17 @@ cdef inline Step rule_step(Kind kind, double phi, double C, double m, double v) 
         return scw_2(m, v, phi, C)
     if kind == NHERD:                                       # Crammer, Lee 2010, eq. 9-10
         return Step((1 - m) / (v + 1 / C), C * (2 + C * v)) if m < 1 else Step(0, 0)
-    if kind == SOP:                                         # Cesa-Bianchi, Conconi, Gentile 2005; see sop_score
+    if kind == SOP:                                         # Cesa-Bianchi, Conconi, Gentile 2005; see INCLUSIVE
         return Step(1, 1) if m <= 0 else Step(0, 0)
     if kind == BAYESIAN_LOGISTIC:
         return bayesian_logistic(m, v, C)
     return Step(C * sigmoid(-m), 0)                         # LOGISTIC_SGD
+
+
+cdef inline double relative(Kind kind, double C, double scale) noexcept nogil:
+    """C in the unit of a variance of the margin `scale`: 1/C stands beside v, but for SCW-I, whose C caps alpha, and
+    CW-stdev's alpha goes by 1 / sqrt(v)."""
+    return C / sqrt(scale) if kind == SCW_I else C / scale
 
 
 cdef inline double capped(double gain, double v) noexcept nogil:

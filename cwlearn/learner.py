@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +27,7 @@ class Training(Options):
 
     initial_variance: float = option(1.0, POSITIVE, "Variance of every weight before the first row.")
     fit_intercept: bool = option(True, BOOLEAN, "Learn an intercept, as the weight of a feature that is always 1.")
-    epochs: int = option(10, COUNT, "Passes of `fit` over the rows; `partial_fit` always makes one.")
+    epochs: int = option(Rule.default_epochs, COUNT, "Passes of `fit` over the rows; `partial_fit` always makes one.")
     shuffle: bool = option(True, BOOLEAN, "Let `fit` take the rows in a new random order in every epoch.")
     random_state: Any = option(None, ANYTHING, "Seed or generator of the shuffles, as in scikit-learn.")
     warm_start: bool = option(False, BOOLEAN, "Let `fit` go on from where the last `fit` ended.")
@@ -41,18 +42,18 @@ class Learner:
         self.rule = rule
         self.training = training
         self.classes = classes
-        self.tally = Tally(rows=0, updates=0, mistakes=0, squares=0.0, stopped=-1)
+        self.tally = Tally(rows=0, updates=0, mistakes=0, squares=0.0)
         prior = rule.prior_variance(training.initial_variance)
         self.state = DiagonalState(n_features, prior, rule.floor, np.dtype(training.dtype), rule.averaged)
         self._forget()
 
     def _forget(self) -> None:
         """Drop what is derived from the state, and begin with a lock of our own."""
-        self._derived: DiagonalState | None = None
-        self._lock = threading.Lock()
+        self._derived: tuple[Tally, DiagonalState] | None = None
+        self.lock = threading.Lock()  # held while the state changes
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_derived", "_lock")}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_derived", "lock")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -62,6 +63,19 @@ class Learner:
     def bias(self) -> float:
         """Value of the feature that is always on."""
         return 1.0 if self.training.fit_intercept else 0.0
+
+    def go_on_with(self, rule: Rule, training: Training) -> None:
+        """Take over changed options; those that the state was built with cannot change any more."""
+        built_with = {
+            "initial_variance": (self.state.initial_variance, rule.prior_variance(training.initial_variance)),
+            "dtype": (self.training.dtype, training.dtype),
+            "fit_intercept": (self.training.fit_intercept, training.fit_intercept),
+            "average": (self.rule.averaged, rule.averaged),
+        }
+        for name, (old, new) in built_with.items():
+            if old != new:
+                raise ValueError(f"{name} cannot change from {old!r} to {new!r} once learning has begun: use fit")
+        self.rule, self.training = rule, training
 
     def encode(self, labels: NDArray[Any]) -> NDArray[np.float64]:
         """Labels to +1 and -1; a label that was not announced is an error that names it."""
@@ -78,11 +92,12 @@ class Learner:
         targets: NDArray[np.float64],
         weights: NDArray[np.float64] = NONE,
         order: NDArray[np.int64] | None = None,
-        report: Callable[[int], object] = lambda rows: None,
+        report: Callable[[int], object] = lambda done: None,
     ) -> None:
         """One pass over the rows in `order` (default: as they come); `report` hears how many rows are done.
 
-        A second thread that learns with the same learner waits for its turn.
+        A row that cannot be learned is an error that names it; the rows before it have been learned.  A second thread
+        that learns with the same learner waits for its turn.
         """
         if order is None:
             order = np.arange(rows.n_rows)
@@ -94,18 +109,16 @@ class Learner:
         )
         mean_length = max(1, len(rows.values) // max(1, rows.n_rows))
         block = max(1, BLOCK_NONZEROS // mean_length)
-        with self._lock:
-            self._derived = None
+        with self.lock:
             for start in range(0, len(order), block):
                 piece = order[start : start + block]
-                self.tally = self.state.learn(rows, targets, weights, piece, rule, self.tally)
-                if self.tally["stopped"] >= 0:
-                    row = int(piece[self.tally["stopped"]])
+                self.tally, done = self.state.learn(rows, targets, weights, piece, rule, self.tally)
+                if done < len(piece):
                     raise DataError(
-                        f"row {row}: its margin or its update is not a finite {self.state.cells.dtype} number; the "
-                        f"model stands as it was before that row. Scale the features down, or use dtype='float64'."
+                        f"row {piece[done]}: its margin, or the step to learn from it, is not a finite number in "
+                        f"{self.state.cells.dtype}: bring the features to another scale"
                     )
-                report(len(piece))
+                report(done)
 
     def train(
         self,
@@ -115,31 +128,29 @@ class Learner:
         random_state: np.random.RandomState,
     ) -> None:
         """`epochs` passes, shuffled or not, with a progress bar if asked for."""
-        report, close = progress(rows.n_rows * self.training.epochs, self) if self.training.verbose else (None, None)
-        try:
+        with progress(rows.n_rows * self.training.epochs, self) as report:
             for _ in range(self.training.epochs):
-                order = random_state.permutation(rows.n_rows) if self.training.shuffle else np.arange(rows.n_rows)
-                self.learn(rows, targets, weights, order, report or (lambda rows: None))
-        finally:
-            if close:
-                close()
+                order = np.arange(rows.n_rows)
+                if self.training.shuffle:
+                    random_state.shuffle(order)
+                self.learn(rows, targets, weights, order, report)
 
     @property
     def predictor(self) -> DiagonalState:
         """The state that predicts: with the averaged mean, or with the prior that the rows seen suggest, where the rule
         asks for it."""
-        rounds, squares = self.tally["rows"], self.tally["squares"]
-        follows = self.rule.covariance == "inclusive" and self.rule.strength == "auto" and squares > 0
-        if not (self.rule.averaged or follows) or not rounds:
+        tally, derived = self.tally, self._derived
+        follows_rows = self.rule.covariance == "inclusive" and self.rule.strength == "auto"
+        if not (self.rule.averaged or follows_rows) or not tally["rows"]:
             return self.state
-        derived = self._derived
-        if derived is None:
-            if follows:
-                derived = self.state.shifted(squares / rounds - 1 / self.state.initial_variance)
+        if derived is None or derived[0] is not tally:  # every pass makes a new tally
+            if follows_rows:
+                length = tally["squares"] / tally["rows"]
+                state = self.state.shifted(max(0.0, length - 1 / self.state.initial_variance))
             else:
-                derived = self.state.averaged(rounds)
-            self._derived = derived
-        return derived
+                state = self.state.with_average(tally["rows"])
+            derived = self._derived = (tally, state)
+        return derived[1]
 
     def margins(self, rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and variance of w.x for every row, under the Gaussian over w."""
@@ -149,19 +160,19 @@ class Learner:
         """What ranks the rows: positive for the second label, larger where it is more certain."""
         return self.rule.score(*self.margins(rows))
 
-    def probabilities(self, rows: Rows) -> NDArray[np.float64]:
-        """Probability of the second label, by row."""
-        return self.rule.probability(self.scores(rows))
 
-
-def progress(total: int, learner: Learner) -> tuple[Callable[[int], object], Callable[[], object]]:
-    """A bar over rows that shows the progressive error: (advance, close)."""
+@contextmanager
+def progress(total: int, learner: Learner) -> Iterator[Callable[[int], object]]:
+    """A bar over rows that shows the progressive error, if the learner is verbose: what to call with rows done."""
+    if not learner.training.verbose:
+        yield lambda done: None
+        return
     from tqdm import tqdm
 
-    bar = tqdm(total=total, unit=" rows", unit_scale=True)
+    with tqdm(total=total, unit=" rows", unit_scale=True) as bar:
 
-    def advance(rows: int) -> None:
-        bar.update(rows)
-        bar.set_postfix(error=f"{learner.tally['mistakes'] / max(1, learner.tally['rows']):.4f}")
+        def advance(done: int) -> None:
+            bar.update(done)
+            bar.set_postfix(error=f"{learner.tally['mistakes'] / max(1, learner.tally['rows']):.4f}")
 
-    return advance, bar.close
+        yield advance

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import threading
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, ClassVar, Self
@@ -12,15 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state, compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets, unique_labels
+from sklearn.utils.validation import validate_data
 
 from cwlearn import model_file, rules
 from cwlearn.learner import Learner, Training
 from cwlearn.options import describe
 from cwlearn.rows import Rows, as_rows
 from cwlearn.state import NONE
+
+_BEGINNING = threading.Lock()
 
 ATTRIBUTES = """
 Attributes
@@ -54,7 +57,8 @@ def _constructor(rule: type[rules.Rule]) -> Callable[..., None]:
         for item in fields(owner):
             keyword_only = item.kw_only or owner is Training
             kind = inspect.Parameter.KEYWORD_ONLY if keyword_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
-            parameters.append(inspect.Parameter(item.name, kind, default=item.default))
+            default = rule.default_epochs if item.name == "epochs" else item.default
+            parameters.append(inspect.Parameter(item.name, kind, default=default))
     signature = inspect.Signature(sorted(parameters, key=lambda parameter: parameter.kind))
 
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -77,7 +81,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         super().__init_subclass__(**kwargs)
         if "_rule" in vars(cls):
             cls.__init__ = _constructor(cls._rule)  # type: ignore[method-assign]
-            parameters = "\n\nParameters\n----------\n" + describe(cls._rule) + describe(Training)
+            parameters = "\n\nParameters\n----------\n" + describe(cls._rule)
+            parameters += describe(Training, epochs=cls._rule.default_epochs)
             examples = EXAMPLES.format(name=cls.__name__)
             cls.__doc__ = inspect.cleandoc(cls.__doc__ or "") + parameters + ATTRIBUTES + examples
 
@@ -101,38 +106,48 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Learn from the rows of X, once, in the order they come.
 
         The first call must announce both labels in `classes`.  Ten calls on ten chunks give the same bits as one call
-        on all rows.
+        on all rows.  If a row cannot be learned, those before it have been.
         """
         return self._partial_fit(X, y, classes, None)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        rule, training = self._options()
-        go_on = training.warm_start and self.__sklearn_is_fitted__()
-        X, y = self._validate(X, y, reset=not go_on)
-        weights = self._row_weights(sample_weight, X, y, rule)
-        learner = self._learner if go_on else None
-        if learner is None:
-            learner = Learner(rule, training, _two_labels(y), X.shape[1])
-        rows = as_rows(X, learner.state.cells.dtype)
-        learner.train(rows, learner.encode(y), weights, check_random_state(self.random_state))
-        self._learner = learner
+        before = self.__dict__.copy()
+        try:
+            rule, training = self._options()
+            go_on = training.warm_start and self.__sklearn_is_fitted__()
+            X, y = self._validate(X, y, reset=not go_on)
+            learner = self._learner if go_on else Learner(rule, training, _two_labels(y), X.shape[1])
+            learner.go_on_with(rule, training)
+            rows = as_rows(X, learner.state.cells.dtype)
+            weights = self._row_weights(sample_weight, y, learner)
+            if len(weights) and not weights.any():
+                raise ValueError("Sample weights are zero for every row: there is nothing to learn from.")
+            learner.train(rows, learner.encode(y), weights, check_random_state(self.random_state))
+            self._learner = learner
+        except BaseException:  # a fit that fails leaves the estimator as it was
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
         return self
 
     def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         rule, training = self._options()
+        if isinstance(getattr(rule, "class_weight", None), str):
+            raise ValueError("class_weight='balanced' needs all rows at once: give partial_fit a dict by label.")
         first = not self.__sklearn_is_fitted__()
         if first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
-        if not first and classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+        labels = self.classes_ if classes is None else _two_labels(unique_labels(classes))
+        if not first and not np.array_equal(labels, self.classes_):
             raise ValueError(f"classes={classes!r} is not the same as on the first call: {self.classes_.tolist()}")
-        if isinstance(getattr(rule, "class_weight", None), str):
-            raise ValueError("class_weight='balanced' needs all rows at once: give partial_fit a dict by label.")
         X, y = self._validate(X, y, reset=first)
-        weights = self._row_weights(sample_weight, X, y, rule)
-        learner = Learner(rule, training, _two_labels(np.asarray(classes)), X.shape[1]) if first else self._learner
-        rows = as_rows(X, learner.state.cells.dtype)
-        targets = learner.encode(y)
-        self._learner = learner
+        with _BEGINNING:  # of several threads that call for the first time, one makes the learner
+            learner = self._learner if self.__sklearn_is_fitted__() else Learner(rule, training, labels, X.shape[1])
+            learner.go_on_with(rule, training)
+            rows = as_rows(X, learner.state.cells.dtype, n_features=learner.state.n_features)
+            targets = learner.encode(y)
+            weights = self._row_weights(sample_weight, y, learner)
+            self._learner = learner
         learner.learn(rows, targets, weights)
         return self
 
@@ -150,20 +165,21 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_classification_targets(y)
         return X, y
 
-    def _row_weights(self, sample_weight: Any, X: Any, y: NDArray[Any], rule: rules.Rule) -> NDArray[np.float64]:
-        class_weight = getattr(rule, "class_weight", None)
+    def _row_weights(self, sample_weight: Any, y: NDArray[Any], learner: Learner) -> NDArray[np.float64]:
+        """What the loss of each row is multiplied by; empty for 1."""
+        class_weight = getattr(learner.rule, "class_weight", None)
         if sample_weight is None and class_weight is None:
             return NONE
-        if not rule.takes_weights:
+        if not learner.rule.takes_weights:
             raise ValueError(f"{type(self).__name__} with C=None has no loss that weights could scale.")
-        weights: NDArray[np.float64] = np.array(
-            _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        )
-        if not weights.any():
-            raise ValueError("sample_weight is 0 for every row: nothing to learn from.")
-        if class_weight is not None:
-            classes, inverse = np.unique(y, return_inverse=True)
-            weights *= compute_class_weight(class_weight, classes=classes, y=y)[inverse]
+        weights = np.ones(len(y)) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
+        if weights.shape != y.shape:
+            raise ValueError(f"sample_weight must have one entry for each of {len(y)} rows, got shape {weights.shape}")
+        bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+        if len(bad):
+            raise ValueError(f"sample_weight must be finite and not negative, got {weights[bad[0]]} for row {bad[0]}")
+        for label, factor in _class_factors(class_weight, y, learner.classes).items():
+            weights[y == label] *= factor
         return weights
 
     # -- prediction ----------------------------------------------------------------------------------------------------
@@ -177,7 +193,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _rows(self, X: Any) -> Rows:
         learner = self._fitted
         X = validate_data(self, X, accept_sparse=True, ensure_all_finite=False, reset=False, ensure_min_samples=0)
-        return as_rows(X, learner.state.cells.dtype)
+        return as_rows(X, learner.state.cells.dtype, n_features=learner.state.n_features)
 
     def margin(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and variance of the margin w.x of every row, w being the Gaussian over the weights.
@@ -202,7 +218,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return labels
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file that `cwlearn.load` and the command line read."""
+        """Write the model to a file that `cwlearn.load` reads; what stood there before is replaced in one step."""
         model_file.save(self._fitted, path)
 
     # -- fitted attributes ---------------------------------------------------------------------------------------------
@@ -232,9 +248,20 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted.tally["mistakes"]
 
 
+def _class_factors(class_weight: Any, y: NDArray[Any], classes: NDArray[Any]) -> dict[Any, float]:
+    if class_weight is None:
+        return {}
+    if isinstance(class_weight, str):  # 'balanced', as in scikit-learn
+        return {label: len(y) / (len(classes) * np.sum(y == label)) for label in classes}
+    for label in class_weight:
+        if label not in classes:
+            raise ValueError(f"class_weight names {label!r}, which is not one of the labels {classes.tolist()}")
+    return dict(class_weight)
+
+
 def _two_labels(y: NDArray[Any]) -> NDArray[Any]:
     """The two labels in y, sorted; comparisons only, which beats sorting y by far."""
-    others = y[y != y[0]]
+    others = y[y != y[:1]] if len(y) else y
     if not len(others):
         raise ValueError(f"two labels are needed to learn a classifier, found one class: {y[:1].tolist()}")
     if (others != others[0]).any():
@@ -250,11 +277,13 @@ class Weighted(LinearClassifier):
     """Classifiers whose rule has a loss, so that rows can be weighted."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """As `LinearClassifier.fit`; `sample_weight` scales the loss of each row, and 0 leaves the row out."""
+        """Learn from the rows of X with labels y, in `epochs` passes; forget what was learned before, if anything,
+        unless `warm_start` is set.  `sample_weight` scales the loss of each row, and 0 leaves the row out."""
         return self._fit(X, y, sample_weight)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """As `LinearClassifier.partial_fit`; `sample_weight` scales the loss of each row."""
+        """Learn from the rows of X, once, in the order they come.  The first call must announce both labels in
+        `classes`.  `sample_weight` scales the loss of each row, and 0 leaves the row out."""
         return self._partial_fit(X, y, classes, sample_weight)
 
 
@@ -265,5 +294,5 @@ class Probabilistic(LinearClassifier):
         """Probability of each label, by row: Pr(w.x > 0) under the Gaussian over w for `classes_[1]`
         (`LogisticClassifier`: the mean of sigmoid(w.x))."""
         rows = self._rows(X)
-        positive = self._fitted.probabilities(rows)
-        return np.column_stack([1 - positive, positive])
+        score = self._fitted.scores(rows)
+        return np.column_stack([self._fitted.rule.probability(side) for side in (-score, score)])

@@ -8,10 +8,13 @@ final name there is always a whole model, the old one or the new one.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
 import json
 import os
 import stat
+import time
 import zipfile
 from collections.abc import Callable
 from dataclasses import asdict
@@ -23,6 +26,7 @@ from numpy.typing import NDArray
 from cwlearn._version import __version__
 from cwlearn.errors import ModelError
 from cwlearn.learner import Learner, Training
+from cwlearn.options import plain
 from cwlearn.rules import RULES
 from cwlearn.state import NONE, Tally
 
@@ -32,17 +36,19 @@ HEADER_LIMIT = 1 << 20
 SEAL = b"cwlearn sha256 "
 DIGEST_LENGTH = 64
 ARRAYS = ("cells", "average")
+PREFIX, SUFFIX = ".cwlearn-", ".tmp"  # of temporary files
 
 
 def save(learner: Learner, path: str | os.PathLike[str]) -> None:
     """Write the learner to `path`, replacing what is there only when the new file is whole."""
-    header = json.dumps(_header(learner), ensure_ascii=True).encode("ascii")
-    members = {
-        "header": np.frombuffer(header, np.uint8),
-        "cells": learner.state.cells.astype(learner.state.cells.dtype.newbyteorder("<"), copy=False),
-        "average": learner.state.average.astype("<f8", copy=False),
-    }
-    replace_file(path, lambda file: _write_sealed(file, members))
+    with learner.lock:  # nobody learns meanwhile
+        header = json.dumps(_header(learner), ensure_ascii=True).encode("ascii")
+        members = {
+            "header": np.frombuffer(header, np.uint8),
+            "cells": learner.state.cells.astype(learner.state.cells.dtype.newbyteorder("<"), copy=False),
+            "average": learner.state.average.astype("<f8", copy=False),
+        }
+        replace_file(path, lambda file: _write_sealed(file, members))
 
 
 def load(path: str | os.PathLike[str]) -> Learner:
@@ -60,8 +66,10 @@ def load(path: str | os.PathLike[str]) -> Learner:
                 header = _read_header(archive)
                 arrays = {name: _read_array(archive, name) for name in ARRAYS}
             return _learner(header, arrays)
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError, EOFError, zipfile.BadZipFile) as error:
-            fail(f"not a sound cwlearn model: {error}")
+        except ModelError:
+            raise
+        except Exception as error:  # whatever a sealed but senseless file can bring zipfile, json and NumPy to
+            fail(f"not a sound cwlearn model: {error or type(error).__name__}")
 
 
 def replace_file(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None]) -> None:
@@ -71,20 +79,38 @@ def replace_file(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None
     """
     target = os.path.realpath(os.fspath(path))
     folder = os.path.dirname(target)
-    if os.path.exists(target) and not stat.S_ISREG(os.stat(target).st_mode):
+    mode = os.stat(target).st_mode if os.path.exists(target) else None
+    if mode is not None and not stat.S_ISREG(mode):
         raise OSError(f"{os.fspath(path)}: not a regular file, so it cannot be replaced by a model")
-    temporary = os.path.join(folder, f".cwlearn-{os.urandom(8).hex()}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    if mode is not None and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, "the file there is read-only", os.fspath(path))
+    _remove_stale(folder)
+    temporary = os.path.join(folder, f"{PREFIX}{os.urandom(8).hex()}{SUFFIX}")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
     try:
         with os.fdopen(descriptor, "wb") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
+        if mode is not None:
+            os.chmod(temporary, stat.S_IMODE(mode))
         os.replace(temporary, target)
     except BaseException:
         os.unlink(temporary)
         raise
     _sync_folder(folder)
+
+
+def _remove_stale(folder: str) -> None:
+    """What a killed process left behind; no save takes an hour, so nobody is still writing it."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            stale = entry.name.startswith(PREFIX) and entry.name.endswith(SUFFIX)
+            if stale and time.time() - entry.stat().st_mtime > 3600:
+                os.unlink(entry.path)
 
 
 def _sync_folder(folder: str) -> None:
@@ -163,7 +189,7 @@ def _check_seal(file: IO[bytes], fail: Callable[[str], NoReturn]) -> None:
 def _header(learner: Learner) -> dict[str, Any]:
     rule = {"name": learner.rule.name, **asdict(learner.rule)}
     if isinstance(rule.get("class_weight"), dict):
-        rule["class_weight"] = [[_plain(label), float(weight)] for label, weight in rule["class_weight"].items()]
+        rule["class_weight"] = [[_json_value(label), float(weight)] for label, weight in rule["class_weight"].items()]
     training = asdict(learner.training)
     if not isinstance(training["random_state"], (int, np.integer, type(None))):
         training["random_state"] = None  # a generator in mid-stream has no place in a model
@@ -171,11 +197,11 @@ def _header(learner: Learner) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "written_by": __version__,
-        "rule": {name: _plain(value) for name, value in rule.items()},
-        "training": {name: _plain(value) for name, value in training.items()},
+        "rule": {name: _json_value(value) for name, value in rule.items()},
+        "training": {name: _json_value(value) for name, value in training.items()},
         "labels": {
             "dtype": learner.classes.dtype.str,
-            "values": [_plain(label) for label in learner.classes.tolist()],
+            "values": [_json_value(label) for label in learner.classes.tolist()],
         },
         "prior": {"mean": 0.0, "variance": learner.state.initial_variance},
         "n_features": learner.state.n_features,
@@ -183,9 +209,9 @@ def _header(learner: Learner) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """A Python value that JSON can hold."""
-    value = value.item() if isinstance(value, np.generic) else value
+    value = plain(value)
     if not isinstance(value, (str, bool, int, float, list, type(None))):
         raise ModelError(f"cannot save {value!r}: a model holds numbers, strings, booleans and None")
     return value
@@ -217,6 +243,8 @@ def _read_array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
     info = archive.getinfo(f"{name}.npy")
     if info.compress_type != zipfile.ZIP_STORED:
         raise ValueError(f"{name} is compressed")
+    if not info.file_size == info.compress_size <= os.fstat(archive.fp.fileno()).st_size:  # type: ignore[union-attr]
+        raise ValueError(f"{name} claims more bytes than the file has")
     with archive.open(info) as member:
         if np.lib.format.read_magic(member) != (1, 0):
             raise ValueError(f"{name} is not an array of version 1.0")
@@ -245,9 +273,7 @@ def _learner(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Learner
         parameters["class_weight"] = dict(parameters["class_weight"])
     rule = RULES[name](**parameters)
     training = Training(**header["training"])
-    labels = np.array(header["labels"]["values"], dtype=np.dtype(header["labels"]["dtype"]))
-    if labels.shape != (2,) or labels[0] == labels[1]:
-        raise ValueError(f"expected two different labels, found {header['labels']['values']}")
+    labels = _labels(**header["labels"])
 
     cells, average = arrays["cells"], arrays["average"]
     n_features = header["n_features"]
@@ -268,10 +294,22 @@ def _learner(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Learner
     return learner
 
 
+def _labels(dtype: str, values: list[Any]) -> NDArray[Any]:
+    kind = np.dtype(dtype)
+    if kind.kind not in "biufUO" or kind.itemsize > HEADER_LIMIT:
+        raise ValueError(f"its labels are of type {dtype}")
+    if len(values) != 2 or not all(isinstance(value, (str, bool, int, float)) for value in values):
+        raise ValueError(f"expected two labels, found {values}")
+    labels = np.array(values, kind)
+    if not labels[0] < labels[1]:
+        raise ValueError(f"expected two different, sorted labels, found {values}")
+    return labels
+
+
 def _tally(counts: dict[str, Any]) -> Tally:
     whole = [counts["rows"], counts["updates"], counts["mistakes"]]
     if not all(type(count) is int and 0 <= count < 2**63 for count in whole):
         raise ValueError(f"its counts {whole} are not sound")
     if not 0 <= counts["squares"] < float("inf"):
         raise ValueError(f"its sum of squares is {counts['squares']}")
-    return Tally(rows=whole[0], updates=whole[1], mistakes=whole[2], squares=float(counts["squares"]), stopped=-1)
+    return Tally(rows=whole[0], updates=whole[1], mistakes=whole[2], squares=float(counts["squares"]))

@@ -31,7 +31,16 @@ def is_integer(value: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    return is_integer(value) or (isinstance(value, (float, np.floating)) and math.isfinite(value))
+    if is_integer(value):
+        return abs(int(value)) < 2**1023
+    return isinstance(value, (float, np.floating)) and math.isfinite(float(value))
+
+
+def plain(value: Any) -> Any:
+    """A NumPy scalar as the Python number it stands for, so that arithmetic does not depend on who asked."""
+    if isinstance(value, np.floating):
+        return float(value)
+    return value.item() if isinstance(value, np.generic) else value
 
 
 POSITIVE = Check("a positive number", lambda value: is_number(value) and value > 0)
@@ -69,12 +78,14 @@ class Options:
             value = getattr(self, item.name)
             if not check.accepts(value):
                 raise ValueError(f"{item.name} must be {check.words}, got {value!r}")
+            object.__setattr__(self, item.name, plain(value))  # frozen, but not before it is built
 
 
-def describe(owner: type[Options]) -> str:
-    """The options of a dataclass as the body of a numpydoc Parameters section."""
+def describe(owner: type[Options], **defaults: Any) -> str:
+    """The options of a dataclass as the body of a numpydoc Parameters section; `defaults` override its own."""
     lines = []
     for item in sorted(fields(owner), key=lambda item: bool(item.kw_only)):  # type: ignore[arg-type]
-        lines.append(f"{item.name} : {item.metadata['check'].words}, default={item.default!r}")
+        default = defaults.get(item.name, item.default)
+        lines.append(f"{item.name} : {item.metadata['check'].words}, default={default!r}")
         lines += textwrap.wrap(item.metadata["help"], 100, initial_indent="    ", subsequent_indent="    ")
     return "\n".join(lines) + "\n"

@@ -51,27 +51,36 @@ def _csr_parts(X: Any) -> tuple[Any, Any, Any, tuple[int, int]]:
         raise DataError(f"expected a matrix with 2 dimensions, got {len(shape)}")
     if X.format != "csr":
         _check_before_conversion(X)
-        X = X.tocsr()
+        try:
+            X = X.tocsr()
+        except (IndexError, TypeError, ValueError) as error:
+            raise DataError(f"malformed {X.format.upper()} matrix: {error}") from None
     return X.indptr, X.indices, X.data, (int(shape[0]), int(shape[1]))
 
 
 def _check_before_conversion(X: Any) -> None:
     """SciPy converts in C++ and trusts its own arrays; a broken matrix would crash the interpreter there."""
     if X.format == "csc":
-        indptr, indices, values = X.indptr, X.indices, X.data
-        _checked(indptr, indices, values, X.shape[::-1], np.dtype(np.float64), what="column", finite=False)
+        _sound(X.indptr, X.indices, X.data, X.shape[::-1], np.dtype(np.float64), "column")
     elif X.format == "coo":
-        for name, numbers, size in zip(("row", "column"), (X.row, X.col), X.shape, strict=True):
+        for name, given, size in zip(("row", "column"), (X.row, X.col), X.shape, strict=True):
+            numbers = _integers(given, f"{name} indices")
             if len(numbers) != len(X.data):
                 raise DataError(f"COO matrix has {len(numbers)} {name} indices for {len(X.data)} values")
             bad = np.flatnonzero((numbers < 0) | (numbers >= size))
             if len(bad):
                 raise DataError(f"entry {bad[0]}: {name} index {numbers[bad[0]]} is not between 0 and {size - 1}")
+    elif X.format == "lil":
+        if not len(X.rows) == len(X.data) == X.shape[0]:
+            raise DataError(f"LIL matrix has {len(X.rows)} lists of columns and {len(X.data)} of values")
+        for row, (columns, values) in enumerate(zip(X.rows, X.data, strict=True)):
+            if len(columns) != len(values):
+                raise DataError(f"row {row}: LIL matrix has {len(columns)} columns and {len(values)} values")
     elif X.format == "bsr":
-        try:
-            X.check_format(full_check=True)
-        except ValueError as error:
-            raise DataError(f"BSR matrix: {error}") from None
+        try:  # on a matrix of its own, since the check may cut off what is too long
+            type(X)((X.data, X.indices, X.indptr), shape=X.shape).check_format(full_check=True)
+        except (IndexError, ValueError) as error:
+            raise DataError(f"malformed BSR matrix: {error}") from None
 
 
 def _dense_parts(X: Any) -> tuple[Any, Any, Any, tuple[int, int]]:
@@ -108,23 +117,17 @@ def _floats(array: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     return numbers
 
 
-def _checked(
-    indptr: Any,
-    indices: Any,
-    values: Any,
-    shape: tuple[int, int],
-    dtype: np.dtype[Any],
-    what: str = "row",
-    finite: bool = True,
-) -> Rows:
+def _sound(
+    indptr: Any, indices: Any, values: Any, shape: tuple[int, int], dtype: np.dtype[Any], what: str
+) -> tuple[Rows, bool]:
+    """Rows that no kernel can run out of, though values may not be finite; and whether columns rise strictly."""
     n_rows, n_features = shape
     bounds = np.array(_integers(indptr, "indptr"), np.int64)
     columns = _integers(indices, "indices")
     if columns.dtype not in (np.dtype(np.int32), np.dtype(np.int64)) or not columns.dtype.isnative:
         columns = columns.astype(np.int64)
     columns = np.require(columns, None, ["C", "A"])
-    given = np.asarray(values)
-    numbers = _floats(given, dtype)
+    numbers = _floats(values, dtype)
     if len(bounds) != n_rows + 1:
         raise DataError(f"indptr must have {n_rows + 1} entries for {n_rows} {what}s, got {len(bounds)}")
     if bounds[0] != 0:
@@ -145,23 +148,28 @@ def _checked(
         inside = columns[bounds[outside] : bounds[outside + 1]]
         first = inside[(inside < 0) | (inside >= n_features)][0]
         raise DataError(f"{what} {outside}: index {first} is not between 0 and {n_features - 1}")
-    if finite and not np.isfinite(squares).all():
-        raise DataError(_not_finite(bounds, columns, numbers, given, squares))
-    rows = Rows(bounds, columns, numbers, squares, n_features)
+    return Rows(bounds, columns, numbers, squares, n_features), canonical
+
+
+def _checked(indptr: Any, indices: Any, values: Any, shape: tuple[int, int], dtype: np.dtype[Any]) -> Rows:
+    given = np.asarray(values)
+    rows, canonical = _sound(indptr, indices, given, shape, dtype, "row")
+    if not np.isfinite(rows.squares).all():
+        raise DataError(_not_finite(rows, given))
     return rows if canonical else _canonical(rows)
 
 
-def _not_finite(bounds: Any, columns: Any, numbers: Any, given: Any, squares: Any) -> str:
+def _not_finite(rows: Rows, given: NDArray[Any]) -> str:
     """The first value that is not finite; scikit-learn's words first, since its users search for them."""
-    row = int(np.flatnonzero(~np.isfinite(squares))[0])
-    places = np.arange(bounds[row], bounds[row + 1])
-    bad = places[~np.isfinite(numbers[places])]
+    row = int(np.flatnonzero(~np.isfinite(rows.squares))[0])
+    places = np.arange(rows.indptr[row], rows.indptr[row + 1])
+    bad = places[~np.isfinite(rows.values[places])]
     if not len(bad):
-        return f"row {row}: the squares of its values add up to infinity: scale the features"
+        return f"row {row}: the squares of its values add up to infinity: bring the features to another scale"
     place = bad[0]
-    where = f"row {row}, column {columns[place]}"
+    where = f"row {row}, column {rows.indices[place]}"
     if np.isfinite(given[place]):
-        return f"Input X contains infinity or a value too large for {numbers.dtype}: {where} is {given[place]}"
+        return f"Input X contains infinity or a value too large for {rows.values.dtype}: {where} is {given[place]}"
     kind = "NaN" if np.isnan(given[place]) else "infinity or a value too large"
     return f"Input X contains {kind}: {where} is {given[place]}"
 
@@ -176,5 +184,5 @@ def _canonical(rows: Rows) -> Rows:
     starts = np.flatnonzero(first)
     indptr = np.zeros(rows.n_rows + 1, np.int64)
     np.cumsum(np.bincount(row_of[starts], minlength=rows.n_rows), out=indptr[1:])
-    summed = np.add.reduceat(values, starts) if len(starts) else values
+    summed = np.add.reduceat(values.astype(np.float64), starts) if len(starts) else values
     return _checked(indptr, columns[starts], summed, (rows.n_rows, rows.n_features), rows.values.dtype)

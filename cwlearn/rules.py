@@ -1,7 +1,6 @@
 """The update rules: their parameters, papers and defaults, and the numbers the kernel wants of them.
 
-The formulas are in `_rules.pxd`.  To add a rule: a scalar function and an entry of `Kind` there, a name in
-`_kernels.KINDS`, a dataclass here, and an estimator of three lines.
+The formulas are in `_rules.pxd`; CONTRIBUTING.md says how to add a rule.
 """
 
 from __future__ import annotations
@@ -39,6 +38,7 @@ class Rule(Options):
 
     name: ClassVar[str]
     averaged: ClassVar[bool] = False  # predict with the mean of the weights held after each row
+    default_epochs: ClassVar[int] = 10
 
     @property
     def kind(self) -> str:
@@ -130,7 +130,7 @@ class CW(Rule):
     """
 
     name: ClassVar[str] = "cw"
-    confidence: float = option(0.99, CONFIDENCE, "Probability eta with which each row must be classified correctly.")
+    confidence: float = option(0.9, CONFIDENCE, "Probability eta with which each row must be classified correctly.")
     form: str = option(
         "stdev",
         one_of("stdev", "variance"),
@@ -189,7 +189,9 @@ class SCW(WeightedRule):
         2.0**-12
     )  # where noise has used up all confidence, a slack is of no use: stay able to learn
     confidence: float = option(0.99, CONFIDENCE, "Probability eta with which each row should be classified correctly.")
-    C: float | str = option("auto", POSITIVE | AUTO, f"Weight of the slack. 'auto' is a constant {RELATIVE}.")
+    C: float | str = option(
+        "auto", POSITIVE | AUTO, f"Weight of the slack. 'auto' is a constant (for 'hinge': its root) {RELATIVE}."
+    )
     loss: str = option("squared_hinge", LOSS, "'hinge' is SCW-I, 'squared_hinge' SCW-II.")
 
     @property
@@ -222,6 +224,7 @@ class SOP(Rule):
     """Second-order perceptron with a diagonal correlation matrix. Cesa-Bianchi, Conconi, Gentile, 2005; JMLR 2012."""
 
     name: ClassVar[str] = "sop"
+    floor: ClassVar[float] = 2.0**-200  # of the prior that "auto" begins with
     a: float | str = option(
         "auto",
         POSITIVE | AUTO,
@@ -237,7 +240,8 @@ class SOP(Rule):
         return "auto" if isinstance(self.a, str) else 1.0
 
     def prior_variance(self, initial_variance: float) -> float:
-        return initial_variance if isinstance(self.a, str) else initial_variance / self.a
+        """With "auto", as good as no prior: that of the rows seen is added where the state is used."""
+        return 2.0**100 if isinstance(self.a, str) else initial_variance / self.a
 
 
 @dataclass(frozen=True)
@@ -245,6 +249,7 @@ class PassiveAggressive(WeightedRule):
     """Passive-aggressive: the smallest step to a margin of 1. Crammer et al., JMLR 2006; JMLR 2012, section 3."""
 
     name: ClassVar[str] = "pa"
+    default_epochs: ClassVar[int] = 15  # first-order rules settle more slowly
     C: float | str | None = option(
         "auto", POSITIVE | AUTO | NOTHING, f"Weight of the slack; None allows none. 'auto' is a constant {RELATIVE}."
     )
@@ -279,6 +284,7 @@ class Perceptron(Rule):
     """Rosenblatt's perceptron; with `average`, Freund and Schapire's (1999) average of the weights after each row."""
 
     name: ClassVar[str] = "perceptron"
+    default_epochs: ClassVar[int] = 15
     average: bool = option(False, BOOLEAN, "Predict with the average of the weights held after each row.")
 
     @property

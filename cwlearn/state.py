@@ -33,7 +33,6 @@ class Tally(TypedDict):
     updates: int
     mistakes: int
     squares: float
-    stopped: int
 
 
 def _scratch(rows: Rows) -> NDArray[np.float64]:
@@ -50,7 +49,8 @@ class DiagonalState:
         low, high = float(np.finfo(dtype).tiny), float(np.finfo(dtype).max)
         if not low <= initial_variance <= high:
             raise ValueError(
-                f"initial_variance must be between {low:.2g} and {high:.2g} for {dtype}, got {initial_variance!r}"
+                f"the variance that weights begin with (initial_variance) must be between {low:.2g} and {high:.2g} "
+                f"for {dtype}, got {initial_variance!r}"
             )
         self.initial_variance = float(initial_variance)
         self.floor = max(self.initial_variance * floor, low)  # a normal number: subnormal ones are slow
@@ -78,7 +78,7 @@ class DiagonalState:
         order: NDArray[np.int64],
         rule: KernelRule,
         tally: Tally,
-    ) -> Tally:
+    ) -> tuple[Tally, int]:
         """One pass over the rows in `order`; see `_kernels.learn_rows`."""
         return learn_rows(
             self.cells.reshape(-1),
@@ -113,7 +113,7 @@ class DiagonalState:
         )
         return mean, variance
 
-    def averaged(self, rounds: int) -> DiagonalState:
+    def with_average(self, rounds: int) -> DiagonalState:
         """The state whose mean is the average of the means held after each of `rounds` rounds.
 
         An update in round t counts for the rounds t..T, so the average is mu_T - (1/T) sum_t (t - 1) delta_t.
@@ -126,7 +126,7 @@ class DiagonalState:
     def shifted(self, precision: float) -> DiagonalState:
         """The state with `precision` added to the precision of every weight, and precision * mean kept."""
         state = self._twin()
-        state.cells /= (1 + self.variance * precision)[:, None]
+        state.cells[:] = self.cells / (1 + self.variance.astype(np.float64) * precision)[:, None]
         return state
 
     def _twin(self) -> DiagonalState:

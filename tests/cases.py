@@ -17,6 +17,7 @@ RULES = [
     rules.PassiveAggressive(C=0.05),
     rules.PassiveAggressive(C=0.05, average=True),
     rules.PassiveAggressive(C=0.3, loss="squared_hinge"),
+    rules.PassiveAggressive(C=0.3, loss="squared_hinge", average=True),
     rules.PassiveAggressive(C="auto"),
     *(
         rules.CW(confidence=confidence, form=form, projection=projection)
@@ -27,8 +28,9 @@ RULES = [
     rules.AROW(regularization=0.7),
     rules.AROW(regularization=3.0, projection="l2"),
     rules.AROW(regularization="auto"),
-    rules.SCW(confidence=0.7, C=0.2),
+    rules.SCW(confidence=0.7, C=0.2, loss="hinge"),
     rules.SCW(confidence=0.7, C=0.2, loss="squared_hinge"),
+    rules.SCW(C="auto", loss="hinge"),
     rules.SCW(C="auto"),
     rules.NHERD(C=0.3),
     rules.NHERD(C="auto"),
@@ -60,13 +62,17 @@ def random_rows(n_rows=60, n_features=25, density=0.3, seed=0, noise=0.0):
 
 
 def new_learner(rule, n_features=25, **training):
-    return Learner(rule, Training(**training), np.array([-1.0, 1.0]), n_features)
+    """CW at confidence 0.5 asks for a margin of 0 only and would never leave a mean of 0, so it begins elsewhere."""
+    learner = Learner(rule, Training(**training), np.array([-1.0, 1.0]), n_features)
+    if isinstance(rule, rules.CW) and rule.phi == 0:
+        learner.state.mean[:] = np.random.default_rng(9).standard_normal(n_features + 1)
+    return learner
 
 
 def reference_of(learner: Learner) -> Reference:
     rule = learner.rule
     auto = rule.strength == "auto"
-    return Reference(
+    reference = Reference(
         rule.kind,
         learner.state.n_features,
         phi=rule.phi,
@@ -78,6 +84,8 @@ def reference_of(learner: Learner) -> Reference:
         averaged=rule.averaged,
         floor=learner.state.floor,
     )
+    reference.mean = learner.state.mean.astype(np.float64)
+    return reference
 
 
 def rows_of(X, learner):

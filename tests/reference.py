@@ -175,7 +175,8 @@ class Reference:
     def _correlation(self):
         """A; if relative, with the mean of the rounds' squared lengths in place of the multiple of I it began with."""
         if self.relative and self.rows:
-            return self._A - 1 / self.initial_variance + self._sum_of_norms / self.rows
+            prior = 1 / self.initial_variance
+            return self._A - prior + max(prior, self._sum_of_norms / self.rows)
         return self._A
 
     def learn(self, X, y, weights=None):
@@ -193,8 +194,9 @@ class Reference:
         self.mistakes += m <= 0
         if v > 0:
             C = self.C * weight
-            if self.relative:
-                C /= self.initial_variance * self._sum_of_norms / self.rows
+            if self.relative:  # SCW-I's C is a cap on alpha, which scales as 1/sqrt(v); elsewhere 1/C stands beside v
+                scale = self.initial_variance * self._sum_of_norms / self.rows
+                C /= math.sqrt(scale) if self.kind == "scw-i" else scale
             self._update(x, y, m, v, q, C)
         self._sum_of_means += self.mean
 

@@ -45,7 +45,7 @@ def test_agrees_with_the_reference(rule, dtype, tolerance, index, intercept):
     for ours, theirs in zip(learner.margins(rows), slow.margins(dense), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance * np.abs(theirs).max())
     assert learner.tally["rows"] == slow.rows
-    assert learner.tally["updates"] == slow.updates
+    assert learner.tally["updates"] == slow.updates > 0
     assert learner.tally["mistakes"] == slow.mistakes
 
 

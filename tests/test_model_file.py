@@ -6,6 +6,8 @@ The names M01 ... and E01 ... are the rows of the table of odd inputs that each 
 from __future__ import annotations
 
 import errno
+import io
+import itertools
 import json
 import os
 import pickle
@@ -176,6 +178,11 @@ def change_header(path, **changes):
         {"labels": {"dtype": "float64", "values": [1.0, 1.0]}},
         {"labels": {"dtype": "no such", "values": [1.0, 2.0]}},
         {"labels": {"dtype": "float64", "values": [[1.0], 2.0]}},
+        {"labels": {"dtype": "float64", "values": [7.0, 3.0]}},
+        {"labels": {"dtype": "|i1", "values": [300, 7]}},
+        {"labels": {"dtype": "<U100000000", "values": ["a", "b"]}},
+        {"labels": {"dtype": "i4,i4", "values": [1, 2]}},
+        {"labels": {"dtype": "O", "values": [{}, {}]}},
         {"prior": {"mean": 0.0, "variance": 2.0}},
         {"tally": {"rows": -1, "updates": 0, "mistakes": 0, "squares": 0.0}},
         {"tally": {"rows": 2**70, "updates": 0, "mistakes": 0, "squares": 0.0}},
@@ -254,6 +261,18 @@ def test_m14_links_stay_and_folders_and_pipes_are_refused(learner, saved, tmp_pa
     assert model_file.load(longest).tally == learner.tally
 
 
+def test_a_file_that_is_replaced_keeps_its_mode(learner, saved):
+    saved.chmod(0o600)
+    model_file.save(learner, saved)
+    assert saved.stat().st_mode & 0o777 == 0o600
+
+
+def test_an_error_names_the_path_that_was_given(learner, tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        model_file.save(learner, tmp_path / "nowhere" / "m.npz")
+    assert caught.value.filename == str(tmp_path / "nowhere" / "m.npz")
+
+
 def test_the_mode_of_a_new_file_follows_the_umask(learner, tmp_path):
     before = os.umask(0o027)
     try:
@@ -263,22 +282,60 @@ def test_the_mode_of_a_new_file_follows_the_umask(learner, tmp_path):
     assert (tmp_path / "m.npz").stat().st_mode & 0o777 == 0o640
 
 
-@pytest.mark.parametrize("call", ["write", "fsync", "replace"])
-def test_e02_e03_a_fault_while_saving_keeps_the_old_model(call, learner, saved, monkeypatch):
+class FullDisk(io.FileIO):
+    """A file on a disk that is full after some writes."""
+
+    left = 0
+
+    def write(self, data):
+        if FullDisk.left == 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        FullDisk.left -= 1
+        return super().write(data)
+
+
+def test_e02_a_disk_that_fills_up_at_any_write_keeps_the_old_model(learner, saved, monkeypatch):
+    old = saved.read_bytes()
+    listing = os.listdir(saved.parent)
+    monkeypatch.setattr(os, "fdopen", lambda descriptor, mode: FullDisk(descriptor, mode))
+    for writes in itertools.count():
+        FullDisk.left = writes
+        try:
+            model_file.save(learner, saved)
+            break
+        except OSError as error:
+            assert error.errno == errno.ENOSPC  # noqa: PT017
+        assert saved.read_bytes() == old
+        assert os.listdir(saved.parent) == listing
+    assert writes > 20
+    assert saved.read_bytes() == old
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_e03_a_fault_after_the_last_write_keeps_the_old_model(call, learner, saved, monkeypatch):
     old = saved.read_bytes()
     listing = os.listdir(saved.parent)
 
     def fail(*args, **kwargs):
-        raise OSError(errno.ENOSPC, "No space left on device")
+        raise OSError(errno.EIO, "Input/output error")
 
-    if call == "write":
-        monkeypatch.setattr(model_file, "_write_sealed", fail)
-    else:
-        monkeypatch.setattr(os, call, fail)
-    with pytest.raises(OSError, match="No space left"):
+    monkeypatch.setattr(os, call, fail)
+    with pytest.raises(OSError, match="Input/output error"):
         model_file.save(learner, saved)
     assert saved.read_bytes() == old
     assert os.listdir(saved.parent) == listing
+
+
+def test_e01_what_a_killed_process_left_is_removed_by_a_later_save(learner, tmp_path):
+    old, new, other = tmp_path / ".cwlearn-0123.tmp", tmp_path / ".cwlearn-4567.tmp", tmp_path / "other.tmp"
+    for path in (old, new, other):
+        path.touch()
+    os.utime(old, (0, 0))
+    os.utime(other, (0, 0))
+    model_file.save(learner, tmp_path / "m.npz")
+    assert not old.exists()
+    assert new.exists(), "another process may be writing it"
+    assert other.exists()
 
 
 SAVER = """
@@ -301,8 +358,8 @@ def test_e01_m15_a_kill_in_the_middle_of_saving_leaves_a_whole_model(tmp_path):
         assert process.stdout is not None
         process.stdout.readline()
         end = time.monotonic() + 0.2
-        while time.monotonic() < end or not path.exists():  # readers see an old or a new model, never a mix
-            if path.exists():
+        while time.monotonic() < end or (not path.exists() and process.poll() is None):
+            if path.exists():  # readers see an old or a new model, never a mix
                 learner = model_file.load(path)
                 assert (learner.state.mean == learner.tally["rows"]).all()
         process.send_signal(signal.SIGKILL)

@@ -59,10 +59,11 @@ def test_every_parameter_has_a_check_a_text_and_a_place_in_the_signature(classif
     options = [*fields(classifier._rule), *fields(Training)]
     assert set(signature.parameters) == {option.name for option in options}
     for option in options:
-        assert signature.parameters[option.name].default == option.default
-        assert option.metadata["check"].accepts(option.default)
+        default = signature.parameters[option.name].default
+        assert default == (classifier._rule.default_epochs if option.name == "epochs" else option.default)
+        assert option.metadata["check"].accepts(default)
         assert len(option.metadata["help"]) > 20
-        assert f"{option.name} : {option.metadata['check'].words}, default={option.default!r}" in classifier.__doc__
+        assert f"{option.name} : {option.metadata['check'].words}, default={default!r}" in classifier.__doc__
     for section in ("Parameters\n---", "Attributes\n---", "Examples\n---", "References: "):
         assert classifier.__doc__.count(section) == 1
 
@@ -86,6 +87,7 @@ BAD_PARAMETERS = [
     ("AROWClassifier", "projection", "exact"),
     ("SCWClassifier", "loss", "log"),
     ("CWClassifier", "dtype", np.float32),
+    ("SOPClassifier", "a", 10**400),
     ("CWClassifier", "shuffle", 1),
     ("CWClassifier", "verbose", -1),
     ("AROWClassifier", "class_weight", "even"),
@@ -105,7 +107,10 @@ def test_a_bad_parameter_is_named_with_its_value_when_fit_is_called(name, parame
         assert repr(value) in message
 
 
-def test_numpy_scalars_are_numbers_too():
+def test_numpy_scalars_are_numbers_too(tmp_path):
+    model = cwlearn.SOPClassifier(np.float32(3), initial_variance=np.float32(0.1)).fit(np.eye(3), [0, 1, 0])
+    model.save(tmp_path / "m.npz")
+    assert (cwlearn.load(tmp_path / "m.npz").coef_ == model.coef_).all()
     cwlearn.CWClassifier(np.float32(0.75), epochs=np.int32(2), shuffle=np.bool(True)).fit(np.eye(3), [0, 1, 0])
 
 

@@ -110,7 +110,33 @@ def broken_bsr():
     return X
 
 
-@pytest.mark.parametrize("make", [broken_csc, broken_coo, broken_bsr])
+def broken_coo_with_nan():
+    X = good().tocoo()
+    X.coords = (X.row.astype(float) * np.nan, X.col)
+    return X
+
+
+def broken_lil():
+    X = good().tolil()
+    X.data[0] = [1.0, 2.0, 3.0] * 1000
+    return X
+
+
+def broken_lil_rows():
+    X = good().tolil()
+    X.rows, X.data = X.rows[:2], X.data[:2]
+    return X
+
+
+def broken_dia():
+    X = sparse.dia_matrix(good())
+    X.data = X.data[0]
+    return X
+
+
+@pytest.mark.parametrize(
+    "make", [broken_csc, broken_coo, broken_coo_with_nan, broken_bsr, broken_lil, broken_lil_rows, broken_dia]
+)
 def test_other_formats_are_checked_before_scipy_converts_them(make):
     """SciPy's conversions trust the arrays and would write out of bounds."""
     with pytest.raises(DataError):
@@ -122,6 +148,34 @@ def test_other_formats_are_checked_before_scipy_converts_them(make):
 @pytest.mark.parametrize("kind", ["csc", "coo", "lil", "dok", "bsr", "dia"])
 def test_c22_other_formats_give_the_same_rows(kind):
     same(as_rows(good().asformat(kind), FLOAT32), as_rows(good(), FLOAT32))
+
+
+def test_checking_a_bsr_matrix_does_not_cut_off_the_callers_arrays():
+    X = good().tobsr((2, 2))
+    X.data, X.indices = np.concatenate([X.data, X.data]), np.concatenate([X.indices, X.indices])
+    shape = X.data.shape
+    as_rows(X, FLOAT32)
+    assert X.data.shape == shape
+
+
+def test_the_place_of_a_nan_is_right_whatever_the_format():
+    X = np.zeros((4, 4))
+    X[2, 0], X[0, 0] = np.nan, 1
+    columns = sparse.csc_matrix(X)
+    columns.indices, columns.data = columns.indices[::-1].copy(), columns.data[::-1].copy()
+    for matrix in (X, sparse.csr_matrix(X), columns, sparse.coo_matrix(X)):
+        with pytest.raises(DataError, match="row 2, column 0 is nan"):
+            as_rows(matrix, FLOAT32)
+
+
+def test_c22_pandas_sparse_frames():
+    import pandas as pd
+
+    frame = pd.DataFrame.sparse.from_spmatrix(good(), columns=list("abcd"))
+    model = AROWClassifier(random_state=0).fit(frame, [0, 1, 1, 0])
+    plain = AROWClassifier(random_state=0).fit(good(), [0, 1, 1, 0])
+    assert (model.coef_ == plain.coef_).all()
+    assert model.feature_names_in_.tolist() == list("abcd")
 
 
 def test_c22_arrays_lists_and_sparse_arrays_give_the_same_rows():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ from cwlearn.linear_classifier import Weighted
 
 VARIANTS = [
     *(classifier() for classifier in CLASSIFIERS.values()),
-    PassiveAggressiveClassifier(average=True, loss="squared_hinge"),
+    PassiveAggressiveClassifier(loss="squared_hinge"),
     PerceptronClassifier(average=True),
     CWClassifier(form="variance", projection="exact", dtype="float64"),
     AROWClassifier(dtype="float64", projection="l2", regularization=1.0),
@@ -117,7 +118,7 @@ def test_fit_is_epochs_of_shuffled_passes_and_partial_fit_one_pass_in_order():
     assert (shuffled._learner.state.cells != model._learner.state.cells).any()
 
 
-def test_int64_indices_are_learned_without_conversion():
+def test_int64_indices_give_the_same_model():
     texts, labels = mails()
     X = HashingVectorizer(n_features=2**12).transform(texts).astype(np.float32)
     wide = X.copy()
@@ -137,6 +138,57 @@ def test_class_weights_and_sample_weights_scale_the_loss():
     counts = {label: np.sum(labels == label) for label in ("ham", "spam")}
     expected = {label: len(labels) / (2 * count) for label, count in counts.items()}
     assert (balanced.coef_ == AROWClassifier(class_weight=expected, random_state=0).fit(X, labels).coef_).all()
+
+
+def test_weights_do_not_depend_on_the_chunks():
+    texts, labels = mails()
+    X = HashingVectorizer(n_features=2**12).transform(texts)
+    order = np.argsort(labels, kind="stable")  # the first chunks have one label only
+    weights = np.where(np.arange(len(labels)) % 3 == 0, 0.0, 1.5)
+    weights[order[:10]] = 0  # and one chunk no weight at all
+    whole, chunked = (AROWClassifier(class_weight={"spam": 5.0}) for _ in range(2))
+    whole.partial_fit(X[order], labels[order], classes=["ham", "spam"], sample_weight=weights[order])
+    for part in np.array_split(order, 30):
+        chunked.partial_fit(X[part], labels[part], classes=["ham", "spam"], sample_weight=weights[part])
+    assert (whole.coef_ == chunked.coef_).all()
+    with pytest.raises(ValueError, match="class_weight names 'eggs'"):
+        AROWClassifier(class_weight={"eggs": 1.0}).fit(X, labels)
+
+
+def test_a_fit_that_fails_leaves_the_estimator_as_it_was():
+    X, y = np.eye(6), [0, 1, 0, 1, 0, 1]
+    model = AROWClassifier(random_state=0).fit(X, y)
+    before = model.decision_function(X)
+    broken = np.full((6, 12), np.nan)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(broken, y)
+    assert (model.decision_function(X) == before).all()
+    with pytest.raises(ValueError, match="12 features, but AROWClassifier is expecting 6"):
+        model.predict(np.ones((1, 12)))
+    huge = PerceptronClassifier(shuffle=False)
+    with pytest.raises(ValueError, match=r"row 1: .* not a finite number in float32"):
+        huge.fit(np.array([[1.0], [3e37]]), [0, 1])
+    assert not hasattr(huge, "coef_")
+
+
+def test_parameters_that_change_between_calls_are_heard_or_refused():
+    X, y = np.eye(6), [0, 1, 0, 1, 0, 1]
+    model = AROWClassifier(warm_start=True, epochs=1, random_state=0).fit(X, y)
+    model.set_params(epochs=5).fit(X, y)
+    assert model._learner.tally["rows"] == 6 * 6
+    model.set_params(regularization=100.0).partial_fit(X, y)
+    assert model._learner.rule.regularization == 100.0
+    with pytest.raises(ValueError, match="dtype cannot change from 'float32' to 'float64'"):
+        model.set_params(dtype="float64").partial_fit(X, y)
+
+
+def test_first_calls_from_several_threads_lose_nothing():
+    X, y = np.eye(8), np.array([0, 1] * 4)
+    for _ in range(20):
+        model = AROWClassifier()
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda row: model.partial_fit(X[[row]], y[[row]], classes=[0, 1]), range(8)))  # noqa: B023
+        assert model._learner.tally["rows"] == 8
 
 
 def test_c30_weights_that_make_no_sense_are_refused():
@@ -161,6 +213,9 @@ def test_h08_h09_h10_c29_labels_and_states_that_make_no_sense_are_refused():
     with pytest.raises(ValueError, match="classes must be passed on the first call"):
         AROWClassifier().partial_fit(X, [0, 1, 0, 1])
     model = AROWClassifier().partial_fit(X, [0, 0, 0, 0], classes=[0, 1])
+    for classes in ([], [0], [0, 1, 2], [0, "a"]):
+        with pytest.raises(ValueError):
+            AROWClassifier().partial_fit(X, [0, 1, 0, 1], classes=classes)
     with pytest.raises(ValueError, match="not the same as on the first call"):
         model.partial_fit(X, [0, 1, 0, 1], classes=[0, 2])
     with pytest.raises(ValueError, match=r"row 2: label .*7.* is not one of the labels \[0, 1\]"):
@@ -184,7 +239,8 @@ def test_probabilities_are_those_of_the_gaussian():
     mean, variance = model.margin(X)
     np.testing.assert_allclose(model.predict_proba(X)[:, 1], norm.cdf(mean / np.sqrt(variance)), rtol=1e-12)
     np.testing.assert_allclose(model.decision_function(X), mean / np.sqrt(variance), rtol=1e-12)
-    np.testing.assert_allclose(model.predict_proba(X).sum(1), 1, rtol=1e-15)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 0], norm.cdf(-mean / np.sqrt(variance)), rtol=1e-12)
+    np.testing.assert_allclose(model.predict_proba(X).sum(1), 1, rtol=1e-14)
     nothing = sparse.csr_matrix((1, X.shape[1]))
     empty = AROWClassifier(fit_intercept=False).fit(X, labels)
     assert empty.predict_proba(nothing).tolist() == [[0.5, 0.5]]
