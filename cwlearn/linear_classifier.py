@@ -162,7 +162,6 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _validate(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray[Any]]:
         # Any sparse format and any values pass here: `as_rows` converts and checks, naming the place of what is wrong.
         X, y = validate_data(self, X, y, accept_sparse=True, ensure_all_finite=False, reset=reset)
-        check_classification_targets(y)
         return X, y
 
     def _row_weights(self, sample_weight: Any, y: NDArray[Any], learner: Learner) -> NDArray[np.float64]:
@@ -260,17 +259,20 @@ def _class_factors(class_weight: Any, y: NDArray[Any], classes: NDArray[Any]) ->
 
 
 def _two_labels(y: NDArray[Any]) -> NDArray[Any]:
-    """The two labels in y, sorted; comparisons only, which beats sorting y by far."""
+    """The two labels in y, sorted; by comparisons only, which beats sorting y by far."""
     others = y[y != y[:1]] if len(y) else y
     if not len(others):
         raise ValueError(f"two labels are needed to learn a classifier, found one class: {y[:1].tolist()}")
     if (others != others[0]).any():
+        check_classification_targets(y)
         labels = np.unique(y)
         raise ValueError(
             f"Only binary classification is supported. The type of the target is multiclass: {len(labels)} labels, "
             f"{labels[:5].tolist()} ..."
         )
-    return np.unique(np.stack([y[0], others[0]]).astype(y.dtype))
+    labels = np.unique(np.array([y[0], others[0]], y.dtype))
+    check_classification_targets(labels)
+    return labels
 
 
 class Weighted(LinearClassifier):
