@@ -4,7 +4,7 @@
 
 Every data set is learned as raw counts, as 0/1 and as rows of unit length.  An error is the percentage of wrong
 predictions, by ten-fold cross-validation.  The gap of a class is how much worse it does with its defaults than with the
-best setting of its grid, parameters x epochs.  The promise: at most 2 points, always.
+best setting of its grid, parameters x epochs.  The aim: at most 2 points on every one.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ from cwlearn.linear_classifier import LinearClassifier, Probabilistic, Weighted
 class CWClassifier(Probabilistic):
     """Confidence-weighted classifier.
 
-    The first choice for many sparse features and clean labels: it learns in one or two passes, and rare features fast.
-    Where labels are noisy, prefer `AROWClassifier` or `SCWClassifier`.  A hard constraint has no loss for sample
-    weights to scale, so there are none.
+    The first choice for many sparse features and clean labels: rare features learn fast, and most is learned in the
+    first pass.  Where labels are noisy, prefer `AROWClassifier`: here every row must be classified correctly, so the
+    error jumps from pass to pass.  A hard constraint has no loss for sample weights to scale, so there are none.
 
     References: Crammer, Dredze, Pereira, "Confidence-Weighted Linear Classification for Text Categorization",
     JMLR 13, 2012; "Exact Convex Confidence-Weighted Learning", NIPS 2008.
@@ -38,7 +38,7 @@ class AROWClassifier(Weighted, Probabilistic):
 class SCWClassifier(Weighted, Probabilistic):
     """Soft confidence-weighted classifier: CW with a slack.
 
-    CW's speed on clean data, and a bound on what one noisy row can do.
+    CW's speed on clean data, and a bound on what one row can do.
 
     References: Wang, Zhao, Hoi, "Exact Soft Confidence-Weighted Learning", ICML 2012.
     """
@@ -122,5 +122,7 @@ def load(path: str | os.PathLike[str]) -> LinearClassifier:
     for options in (learner.rule, learner.training):
         estimator.set_params(**{item.name: getattr(options, item.name) for item in fields(options)})
     estimator.n_features_in_ = learner.state.n_features
+    if learner.feature_names is not None:
+        estimator.feature_names_in_ = learner.feature_names
     estimator._learner = learner
     return estimator

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn.errors import DataError
-from cwlearn.options import ANYTHING, BOOLEAN, COUNT, LEVEL, POSITIVE, Options, one_of, option
+from cwlearn.options import ANYTHING, BOOLEAN, COUNT, LEVEL, POSITIVE, Options, one_of, option, plain
 from cwlearn.rows import Rows
 from cwlearn.rules import Rule
 from cwlearn.state import NONE, DiagonalState, KernelRule, Tally
@@ -30,9 +30,9 @@ class Training(Options):
     epochs: int = option(Rule.default_epochs, COUNT, "Passes of `fit` over the rows; `partial_fit` always makes one.")
     shuffle: bool = option(True, BOOLEAN, "Let `fit` take the rows in a new random order in every epoch.")
     random_state: Any = option(None, ANYTHING, "Seed or generator of the shuffles, as in scikit-learn.")
-    warm_start: bool = option(False, BOOLEAN, "Let `fit` go on from where the last `fit` ended.")
+    warm_start: bool = option(False, BOOLEAN, "Let `fit` go on from where learning ended, instead of anew.")
     dtype: str = option("float32", one_of("float32", "float64"), "Precision of the state; sums are always float64.")
-    verbose: int = option(0, LEVEL, "Show a progress bar on standard error.")
+    verbose: int = option(0, LEVEL, "Let `fit` show a progress bar on standard error.")
 
 
 class Learner:
@@ -43,6 +43,7 @@ class Learner:
         self.training = training
         self.classes = classes
         self.tally = Tally(rows=0, updates=0, mistakes=0, squares=0.0)
+        self.feature_names: NDArray[Any] | None = None  # strings, where the rows came with them
         prior = rule.prior_variance(training.initial_variance)
         self.state = DiagonalState(n_features, prior, rule.floor, np.dtype(training.dtype), rule.averaged)
         self._forget()
@@ -74,7 +75,10 @@ class Learner:
         }
         for name, (old, new) in built_with.items():
             if old != new:
-                raise ValueError(f"{name} cannot change from {old!r} to {new!r} once learning has begun: use fit")
+                raise ValueError(
+                    f"{name} cannot change from {old!r} to {new!r} once learning has begun; fit with warm_start=False "
+                    f"begins anew"
+                )
         self.rule, self.training = rule, training
 
     def encode(self, labels: NDArray[Any]) -> NDArray[np.float64]:
@@ -83,7 +87,7 @@ class Learner:
         unknown = ~(positive | (labels == self.classes[0]))
         if unknown.any():
             row = int(np.flatnonzero(unknown)[0])
-            raise DataError(f"row {row}: label {labels[row]!r} is not one of the labels {self.classes.tolist()}")
+            raise DataError(f"row {row}: label {plain(labels[row])!r} is not one of the labels {self.classes.tolist()}")
         return np.where(positive, 1.0, -1.0)
 
     def learn(

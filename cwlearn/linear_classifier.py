@@ -62,7 +62,11 @@ def _constructor(rule: type[rules.Rule]) -> Callable[..., None]:
     signature = inspect.Signature(sorted(parameters, key=lambda parameter: parameter.kind))
 
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        bound = signature.bind(self, *args, **kwargs)
+        try:
+            bound = signature.bind(self, *args, **kwargs)
+        except TypeError as error:
+            names = ", ".join(list(signature.parameters)[1:])
+            raise TypeError(f"{type(self).__name__}: {error}; its parameters are {names}") from None
         bound.apply_defaults()
         for name, value in list(bound.arguments.items())[1:]:
             setattr(self, name, value)
@@ -97,18 +101,26 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- learning ------------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, **refused: Any) -> Self:
         """Learn from the rows of X with labels y, in `epochs` passes; forget what was learned before, if anything,
         unless `warm_start` is set."""
+        self._refuse(refused)
         return self._fit(X, y, None)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, **refused: Any) -> Self:
         """Learn from the rows of X, once, in the order they come.
 
         The first call must announce both labels in `classes`.  Ten calls on ten chunks give the same bits as one call
         on all rows.  If a row cannot be learned, those before it have been.
         """
+        self._refuse(refused)
         return self._partial_fit(X, y, classes, None)
+
+    def _refuse(self, arguments: dict[str, Any]) -> None:
+        """Say why, and not only that, an argument of the weighted classifiers is not to be had here."""
+        for name in arguments:
+            reason = ": its rule has no loss that weights could scale" if name == "sample_weight" else ""
+            raise TypeError(f"{type(self).__name__} takes no argument {name!r}{reason}")
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         before = self.__dict__.copy()
@@ -123,6 +135,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if len(weights) and not weights.any():
                 raise ValueError("Sample weights are zero for every row: there is nothing to learn from.")
             learner.train(rows, learner.encode(y), weights, check_random_state(self.random_state))
+            learner.feature_names = getattr(self, "feature_names_in_", None)
             self._learner = learner
         except BaseException:  # a fit that fails leaves the estimator as it was
             self.__dict__.clear()
@@ -147,6 +160,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             rows = as_rows(X, learner.state.cells.dtype, n_features=learner.state.n_features)
             targets = learner.encode(y)
             weights = self._row_weights(sample_weight, y, learner)
+            learner.feature_names = getattr(self, "feature_names_in_", None)
             self._learner = learner
         learner.learn(rows, targets, weights)
         return self
@@ -263,14 +277,17 @@ def _two_labels(y: NDArray[Any]) -> NDArray[Any]:
     others = y[y != y[:1]] if len(y) else y
     if not len(others):
         raise ValueError(f"two labels are needed to learn a classifier, found one class: {y[:1].tolist()}")
-    if (others != others[0]).any():
+    try:
+        labels = np.unique(np.array([y[0], others[0]], y.dtype))
+        more = np.unique(y) if (others != others[0]).any() else labels
+    except TypeError:
+        raise ValueError(f"labels must be of one type, all numbers or all strings; found {list(set(y.tolist()))[:5]}") from None
+    if len(more) > 2:
         check_classification_targets(y)
-        labels = np.unique(y)
         raise ValueError(
-            f"Only binary classification is supported. The type of the target is multiclass: {len(labels)} labels, "
-            f"{labels[:5].tolist()} ..."
+            f"Only binary classification is supported. The type of the target is multiclass: {len(more)} labels, "
+            f"{more[:5].tolist()}{' and more' if len(more) > 5 else ''}. OneVsRestClassifier makes it binary."
         )
-    labels = np.unique(np.array([y[0], others[0]], y.dtype))
     check_classification_targets(labels)
     return labels
 
@@ -278,12 +295,14 @@ def _two_labels(y: NDArray[Any]) -> NDArray[Any]:
 class Weighted(LinearClassifier):
     """Classifiers whose rule has a loss, so that rows can be weighted."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # type: ignore[override]
         """Learn from the rows of X with labels y, in `epochs` passes; forget what was learned before, if anything,
         unless `warm_start` is set.  `sample_weight` scales the loss of each row, and 0 leaves the row out."""
         return self._fit(X, y, sample_weight)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(  # type: ignore[override]
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
         """Learn from the rows of X, once, in the order they come.  The first call must announce both labels in
         `classes`.  `sample_weight` scales the loss of each row, and 0 leaves the row out."""
         return self._partial_fit(X, y, classes, sample_weight)

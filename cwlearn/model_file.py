@@ -35,7 +35,7 @@ VERSION = 1  # of the layout below; a release reads its own and all earlier ones
 HEADER_LIMIT = 1 << 20
 SEAL = b"cwlearn sha256 "
 DIGEST_LENGTH = 64
-ARRAYS = ("cells", "average")
+ARRAYS = ("cells", "average", "names")
 PREFIX, SUFFIX = ".cwlearn-", ".tmp"  # of temporary files
 
 
@@ -47,6 +47,7 @@ def save(learner: Learner, path: str | os.PathLike[str]) -> None:
             "header": np.frombuffer(header, np.uint8),
             "cells": learner.state.cells.astype(learner.state.cells.dtype.newbyteorder("<"), copy=False),
             "average": learner.state.average.astype("<f8", copy=False),
+            "names": np.frombuffer(json.dumps(_names(learner)).encode("ascii"), np.uint8),
         }
         replace_file(path, lambda file: _write_sealed(file, members))
 
@@ -209,6 +210,10 @@ def _header(learner: Learner) -> dict[str, Any]:
     }
 
 
+def _names(learner: Learner) -> list[str] | None:
+    return None if learner.feature_names is None else learner.feature_names.tolist()
+
+
 def _json_value(value: Any) -> Any:
     """A Python value that JSON can hold."""
     value = plain(value)
@@ -288,6 +293,11 @@ def _learner(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Learner
         raise ValueError(f"its prior {header['prior']} does not fit its parameters")
     if not ((cells[:, 1] >= learner.state.floor).all() and (cells[:, 1] <= learner.state.initial_variance).all()):
         raise ValueError("its variances are not between the floor and the initial variance")
+    names = json.loads(arrays["names"].tobytes().decode("ascii"))
+    if names is not None:
+        if len(names) != n_features or not all(isinstance(name, str) for name in names):
+            raise ValueError("its names of features do not fit its state")
+        learner.feature_names = np.array(names, object)
     learner.state.cells = cells
     learner.state.average = average if rule.averaged else NONE
     learner.tally = _tally(header["tally"])

@@ -107,12 +107,25 @@ def test_estimators_come_back_with_labels_and_parameters(labels, tmp_path):
 
 def test_the_file_is_an_npz_without_pickles(saved):
     with np.load(saved, allow_pickle=False) as archive:
-        assert sorted(archive.files) == ["average", "cells", "header"]
+        assert sorted(archive.files) == ["average", "cells", "header", "names"]
         header = json.loads(archive["header"].tobytes())
     assert header["format"] == "cwlearn model"
     assert header["version"] == 1
     assert header["rule"] == {"name": "perceptron", "average": True}
     assert header["prior"] == {"mean": 0.0, "variance": 1.0}
+
+
+def test_the_names_of_features_are_kept(tmp_path):
+    import pandas as pd
+
+    frame = pd.DataFrame(np.eye(4), columns=["a", "b", "größe", "d"])
+    model = cwlearn.AROWClassifier().fit(frame, [0, 1, 0, 1])
+    model.save(tmp_path / "m.npz")
+    again = cwlearn.load(tmp_path / "m.npz")
+    assert again.feature_names_in_.tolist() == ["a", "b", "größe", "d"]
+    assert (again.predict(frame) == model.predict(frame)).all()
+    with pytest.raises(ValueError, match="same order"):
+        again.predict(frame[["d", "größe", "b", "a"]])
 
 
 def test_the_same_model_makes_the_same_bytes(learner, saved, tmp_path):
@@ -214,6 +227,8 @@ def test_m04_m05_a_false_header_with_a_fitting_checksum_is_found(saved, changes)
         lambda members: members.update(average=members["average"].astype(np.int64)),
         lambda members: members.update(more=np.ones(1)),
         lambda members: members.pop("average"),
+        lambda members: members.update(names=np.frombuffer(b'["a"]', np.uint8)),
+        lambda members: members.update(names=np.frombuffer(b"[1, 2, 3, 4, 5]", np.uint8)),
         lambda members: members.update({"raw header": np.frombuffer(b'{"a": 1, "a": 2}', np.uint8)}),  # M06
         lambda members: members.update({"raw header": np.frombuffer(b"[" * 100_000, np.uint8)}),
         lambda members: members.update({"raw header": np.frombuffer(b" " * (1 << 20), np.uint8)}),

@@ -115,7 +115,7 @@ def test_numpy_scalars_are_numbers_too(tmp_path):
 
 
 def test_h16_an_unknown_parameter_is_named():
-    with pytest.raises(TypeError, match="'eta'"):
+    with pytest.raises(TypeError, match=r"CWClassifier: .*'eta'; its parameters are confidence, form, projection"):
         cwlearn.CWClassifier(eta=0.9)
     with pytest.raises(TypeError):
         cwlearn.CWClassifier(0.9, "stdev", "kl", 1.0)

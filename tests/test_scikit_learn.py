@@ -198,7 +198,7 @@ def test_c30_weights_that_make_no_sense_are_refused():
             AROWClassifier().fit(X, y, sample_weight=weights)
     left_out = AROWClassifier(random_state=0, shuffle=False).fit(X, y, sample_weight=[1, 1, 0, 0])
     assert (left_out.coef_ == AROWClassifier(shuffle=False).fit(X[:2], y[:2]).coef_).sum() == 4
-    with pytest.raises(TypeError, match="sample_weight"):
+    with pytest.raises(TypeError, match=r"CWClassifier takes no argument 'sample_weight': its rule has no loss"):
         CLASSIFIERS["cw"]().fit(X, y, sample_weight=[1, 1, 1, 1])
     with pytest.raises(ValueError, match="C=None has no loss"):
         PassiveAggressiveClassifier(C=None).fit(X, y, sample_weight=[1, 1, 1, 1])
@@ -210,6 +210,9 @@ def test_h08_h09_h10_c29_labels_and_states_that_make_no_sense_are_refused():
         AROWClassifier().fit(X, [1, 1, 1, 1])
     with pytest.raises(ValueError, match=r"Only binary classification is supported.*3 labels"):
         AROWClassifier().fit(X, [1, 2, 3, 1])
+    for labels in ([None, "a"] * 2, ["a", "b", None, "a"], [0, "b"] * 2):
+        with pytest.raises(ValueError, match="labels must be of one type"):
+            AROWClassifier().fit(X, np.array(labels, object))
     with pytest.raises(ValueError, match="classes must be passed on the first call"):
         AROWClassifier().partial_fit(X, [0, 1, 0, 1])
     model = AROWClassifier().partial_fit(X, [0, 0, 0, 0], classes=[0, 1])
@@ -218,7 +221,7 @@ def test_h08_h09_h10_c29_labels_and_states_that_make_no_sense_are_refused():
             AROWClassifier().partial_fit(X, [0, 1, 0, 1], classes=classes)
     with pytest.raises(ValueError, match="not the same as on the first call"):
         model.partial_fit(X, [0, 1, 0, 1], classes=[0, 2])
-    with pytest.raises(ValueError, match=r"row 2: label .*7.* is not one of the labels \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"row 2: label 7 is not one of the labels \[0, 1\]"):
         model.partial_fit(X, [0, 1, 7, 1])
     with pytest.raises(ValueError, match="balanced"):
         AROWClassifier(class_weight="balanced").partial_fit(X, [0, 1, 0, 1], classes=[0, 1])
