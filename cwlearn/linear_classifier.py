@@ -281,7 +281,9 @@ def _two_labels(y: NDArray[Any]) -> NDArray[Any]:
         labels = np.unique(np.array([y[0], others[0]], y.dtype))
         more = np.unique(y) if (others != others[0]).any() else labels
     except TypeError:
-        raise ValueError(f"labels must be of one type, all numbers or all strings; found {list(set(y.tolist()))[:5]}") from None
+        raise ValueError(
+            f"labels must be of one type, all numbers or all strings; found {list(set(y.tolist()))[:5]}"
+        ) from None
     if len(more) > 2:
         check_classification_targets(y)
         raise ValueError(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -119,3 +121,19 @@ def test_h16_an_unknown_parameter_is_named():
         cwlearn.CWClassifier(eta=0.9)
     with pytest.raises(TypeError):
         cwlearn.CWClassifier(0.9, "stdev", "kl", 1.0)
+
+
+def test_the_tests_that_the_readme_names_exist():
+    root = Path(__file__).parents[1]
+    text = (root / "README.md").read_text()
+    named = re.findall(r"`(?:(tests/\w+\.py))?(?:::(test_\w+))?`", text)
+    assert sum(bool(test) for _, test in named) > 10
+    source = ""
+    for file, test in named:
+        source = (root / file).read_text() if file else source  # `::test_...` alone goes with the file named before
+        assert not test or f"def {test}(" in source
+
+
+def test_versions_agree():
+    root = Path(__file__).parents[1]
+    assert f"version: {cwlearn.__version__}" in (root / "CITATION.cff").read_text()
