@@ -1,6 +1,7 @@
 """Declares the compiled modules; everything else about the package is in pyproject.toml."""
 
 import os
+import platform
 import sys
 
 from Cython.Build import cythonize
@@ -21,16 +22,14 @@ DIRECTIVES = {
 # The same bits on every machine: no fused multiply-add where the compiler likes it, no reordering of sums.
 FLAGS = ["-O3", "-funroll-loops", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
 
-setup(
-    ext_modules=cythonize(
-        [
-            Extension(
-                "cwlearn._kernels",
-                ["cwlearn/_kernels.pyx"],
-                extra_compile_args=[] if sys.platform == "win32" else FLAGS,
-            )
-        ],
-        compiler_directives=DIRECTIVES,
-        force=DEBUG,
+if sys.platform == "win32":
+    FLAGS = []
+
+extensions = [Extension("cwlearn._kernels", ["cwlearn/_kernels.pyx"], extra_compile_args=FLAGS)]
+if platform.machine() in ("x86_64", "AMD64") and sys.platform != "win32":
+    v3 = [*FLAGS, "-march=x86-64-v3"]
+    extensions.append(
+        Extension("cwlearn._kernels_v3", ["cwlearn/_kernels_v3.pyx"], extra_compile_args=v3, optional=True)
     )
-)
+
+setup(ext_modules=cythonize(extensions, compiler_directives=DIRECTIVES, force=DEBUG))

@@ -24,8 +24,15 @@ cdef extern from *:
     #else
     #define cwlearn_prefetch(address) ((void)(address))
     #endif
+    #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
+    #define cwlearn_runs_v3() (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") \\
+                               && __builtin_cpu_supports("fma"))
+    #else
+    #define cwlearn_runs_v3() 0
+    #endif
     """
     void prefetch "cwlearn_prefetch" (const void* address) noexcept nogil
+    bint cpu_runs_v3 "cwlearn_runs_v3" () noexcept nogil
 
 ctypedef fused floating:
     float
@@ -403,6 +410,11 @@ def check_rows(
         else:
             row = -1
     return row, canonical
+
+
+def runs_v3():
+    """Whether this processor has AVX2 and what goes with it."""
+    return cpu_runs_v3()
 
 
 def normal_cdf(double[::1] out, const double[::1] z):

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn._kernels import check_rows
 from cwlearn.errors import DataError
+from cwlearn.native import check_rows
 
 
 @dataclass(frozen=True)

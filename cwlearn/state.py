@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn._kernels import learn_rows, margin_rows
+from cwlearn.native import learn_rows, margin_rows
 from cwlearn.rows import Rows
 
 NONE: NDArray[np.float64] = np.empty(0)

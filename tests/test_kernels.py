@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from cwlearn import rules
+from cwlearn import _kernels, rules, state
 from cwlearn._kernels import KINDS, exact_answer, normal_cdf, rule_answer
 from tests import reference
 from tests.cases import RULES, new_learner, random_rows, reference_of, rows_of, rule_id
@@ -197,6 +197,24 @@ def test_explicit_zeros_change_nothing(rule):
         learner.learn(rows_of(matrix, learner), y)
         cells.append(learner.state.cells)
     assert (cells[0] == cells[1]).all()
+
+
+@pytest.mark.parametrize("rule", RULES, ids=rule_id)
+def test_all_processors_get_the_same_bits(rule, monkeypatch):
+    """The build for AVX2, where there is one and it runs here, against the one for every processor."""
+    X, y = random_rows(300, seed=8, noise=0.1)
+    builds = [_kernels]
+    if _kernels.runs_v3():
+        builds.append(pytest.importorskip("cwlearn._kernels_v3"))
+    results = set()
+    for build in builds:
+        monkeypatch.setattr(state, "learn_rows", build.learn_rows)
+        monkeypatch.setattr(state, "margin_rows", build.margin_rows)
+        learner = new_learner(rule)
+        rows = rows_of(X, learner)
+        learner.learn(rows, y)
+        results.add((learner.state.cells.tobytes(), learner.margins(rows)[1].tobytes()))
+    assert len(results) == 1
 
 
 def test_normal_cdf():

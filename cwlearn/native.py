@@ -1,0 +1,11 @@
+"""The compiled loops in the form that suits this processor: the same source, and the same results to the last bit."""
+
+from contextlib import suppress
+
+from cwlearn._kernels import check_rows, learn_rows, margin_rows, runs_v3
+
+if runs_v3():
+    with suppress(ImportError):  # not built on other machines, nor by compilers that do not know it
+        from cwlearn._kernels_v3 import check_rows, learn_rows, margin_rows
+
+__all__ = ["check_rows", "learn_rows", "margin_rows"]
