@@ -7,7 +7,8 @@ zeta = 1 + phi^2, psi = 1 + phi^2/2.  Every rule answers with
     gain    growth of the precision      S^-1 += gain x x'
 
 and {0, 0} where the row asks for no change.  J12 is JMLR 2012, N8 NIPS 2008 and A9 NIPS 2009 (AROW); the roots are
-written so that nothing cancels and no square overflows, which the printed ones do not manage.
+written so that nothing cancels, which the printed ones do not manage.  Where a square overflows all the same, the step
+is not finite, and the kernel refuses the row.
 """
 
 from libc.math cimport exp, fabs, hypot, log1p, sqrt

@@ -55,10 +55,10 @@ class Rule(Options):
 
     @property
     def strength(self) -> float | str:
-        """The kernel's C: the weight of the loss (AROW's 1/r, the step of SGD), or "auto" for `auto_strength`."""
+        """The kernel's C: the weight of the loss (AROW's 1/r, the step of SGD); "auto" is 1, in a unit that the rows
+        suggest."""
         return 1.0
 
-    auto_strength: ClassVar[float] = 1.0
     # No variance falls below this part of the initial one.  Far below what a stream of clean labels needs: it is there
     # because CW-stdev on noisy labels drives variances to 0 faster than exponentially and then, with v = 0, would stop
     # learning without a word.  Relative, since CW-stdev does not depend on the initial variance (N8, Lemma 3).
@@ -100,7 +100,7 @@ class Rule(Options):
             "kind": KINDS[self.kind],
             "covariance": COVARIANCES[self.covariance],
             "phi": self.phi,
-            "C": self.auto_strength if auto else float(self.strength),
+            "C": 1.0 if auto else float(self.strength),
             "relative": auto,
         }
 

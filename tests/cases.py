@@ -76,7 +76,7 @@ def reference_of(learner: Learner) -> Reference:
         rule.kind,
         learner.state.n_features,
         phi=rule.phi,
-        C=rule.auto_strength if auto else rule.strength,
+        C=1.0 if auto else rule.strength,
         covariance=rule.covariance,
         initial_variance=learner.state.initial_variance,
         bias=learner.bias,
