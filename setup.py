@@ -25,7 +25,9 @@ FLAGS = ["-O3", "-funroll-loops", "-ffp-contract=off", "-fno-math-errno", "-fno-
 if sys.platform == "win32":
     FLAGS = []
 
-extensions = [Extension("cwlearn._kernels", ["cwlearn/_kernels.pyx"], extra_compile_args=FLAGS)]
+extensions = [
+    Extension(f"cwlearn.{name}", [f"cwlearn/{name}.pyx"], extra_compile_args=FLAGS) for name in ("_kernels", "_svmlight")
+]
 if platform.machine() in ("x86_64", "AMD64") and sys.platform != "win32":
     v3 = [*FLAGS, "-march=x86-64-v3"]
     extensions.append(

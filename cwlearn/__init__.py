@@ -20,7 +20,9 @@ if TYPE_CHECKING:
         SCWClassifier,
         SOPClassifier,
         load,
+        train_svmlight,
     )
+    from cwlearn.matrices import iter_svmlight, read_svmlight
 
 __all__ = [
     "AROWClassifier",
@@ -34,10 +36,18 @@ __all__ = [
     "SCWClassifier",
     "SOPClassifier",
     "__version__",
+    "iter_svmlight",
     "load",
+    "read_svmlight",
+    "train_svmlight",
 ]
 
-_HOMES = {"DataError": "errors", "ModelError": "errors"}  # all other names live in `estimators`
+_HOMES = {
+    "DataError": "errors",
+    "ModelError": "errors",
+    "iter_svmlight": "matrices",
+    "read_svmlight": "matrices",
+}  # all other names live in `estimators`
 
 
 def __getattr__(name: str) -> Any:

@@ -2,9 +2,38 @@
 
 from __future__ import annotations
 
+import os
+
+
+def shown(path: str | os.PathLike[str]) -> str:
+    """A file name as it can be printed: on one line, with bytes that are no text escaped."""
+    name = os.fspath(path)
+    return name if name.isprintable() else name.encode("unicode_escape").decode("ascii")
+
 
 class DataError(ValueError):
-    """Data that cannot be learned from or scored; the message says what was found, what was expected and where."""
+    """Data that cannot be learned from or scored; the message says what was found, what was expected and where.
+
+    `what` is the message without the place.  That is `path`, `line` and `column`, from 1, where the data came from a
+    file, and `row`, from 0, where they are a matrix.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        path: str | os.PathLike[str] | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        *,
+        row: int | None = None,
+    ) -> None:
+        self.what, self.path, self.line, self.column, self.row = what, path, line, column, row
+        place = ""
+        if path is not None:
+            place = ":".join([shown(path), *(str(number) for number in (line, column) if number)]) + ": "
+        elif row is not None:
+            place = f"row {row}: "
+        super().__init__(place + what)
 
 
 class ModelError(ValueError):

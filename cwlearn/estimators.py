@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import fields
+from typing import Any
+
+from sklearn.utils import check_random_state
 
 from cwlearn import model_file, rules
+from cwlearn.labels import Labels
+from cwlearn.learner import label_text
 from cwlearn.linear_classifier import LinearClassifier, Probabilistic, Weighted
+from cwlearn.options import read_size
+from cwlearn.out_of_core import Run, Space
+from cwlearn.svmlight import Paths, Reading, path_list
+from cwlearn.terminal import Attendant
 
 
 class CWClassifier(Probabilistic):
@@ -121,8 +131,65 @@ def load(path: str | os.PathLike[str]) -> LinearClassifier:
     estimator = CLASSIFIERS[learner.rule.name]()
     for options in (learner.rule, learner.training):
         estimator.set_params(**{item.name: getattr(options, item.name) for item in fields(options)})
-    estimator.n_features_in_ = learner.state.n_features
-    if learner.feature_names is not None:
-        estimator.feature_names_in_ = learner.feature_names
-    estimator._learner = learner
-    return estimator
+    return estimator._adopt(learner)
+
+
+def train_svmlight(
+    paths: Paths,
+    estimator: LinearClassifier,
+    *,
+    labels: Sequence[float] | None = None,
+    n_features: int | None = None,
+    hash_bits: int | None = None,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    **reading: Any,
+) -> LinearClassifier:
+    """Fit an estimator straight from svmlight files, out of core: what `cwlearn train` does, from Python.
+
+    The index in the text is the column of the model.  The result is that of `fit` on the same rows, to the bit, as long
+    as they fit into `memory`; beyond it, shuffles are made within windows of it.  With `epochs=1, shuffle=False` no row
+    is kept at all.  An estimator with `warm_start` goes on from where it stopped.
+
+    Parameters
+    ----------
+    paths : path, or several, which are read as one
+        Compressed files are recognised; "-" is standard input.
+    estimator : a classifier of this package
+        It is fitted and returned.
+    labels : two numbers, optional
+        All labels there are; by default, those that are found.
+    n_features, hash_bits : int, optional
+        Columns of the model, or bits to hash the indices to; by default, as many columns as the text has.
+    memory : int or a text such as "4G", optional
+        Bytes for the rows between two epochs, and for the weights; by default half of what is free.
+    threads : int, optional
+        Threads that parse; by default one for each core.
+    reading
+        The options of `cwlearn.svmlight.Reading`: `zero_based`, `unsorted`, `on_bad_line`, `max_bad`, `max_line`.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from cwlearn import AROWClassifier, train_svmlight
+    >>> path = os.path.join(tempfile.mkdtemp(), "tiny.svm")
+    >>> with open(path, "w") as file:
+    ...     _ = file.write("+1 1:0.5 3:2\\n-1 2:1\\n")
+    >>> model = train_svmlight(path, AROWClassifier(random_state=0))
+    >>> model.classes_.tolist(), model.n_features_in_
+    ([-1.0, 1.0], 4)
+    """
+    rule, training = estimator._options()
+    go_on = training.warm_start and estimator.__sklearn_is_fitted__()
+    run = Run(
+        path_list(paths),
+        rule,
+        training,
+        Reading(**reading),
+        Space(n_features, hash_bits, read_size(memory) if isinstance(memory, str) else memory, threads),
+        Labels(None if labels is None else {float(label): label_text(label) for label in labels}),
+        estimator._learner if go_on else None,
+        Attendant(quiet=not training.verbose),
+        check_random_state(estimator.random_state),
+    )
+    return estimator._adopt(run.train())

@@ -44,6 +44,9 @@ class Learner:
         self.classes = classes
         self.tally = Tally(rows=0, updates=0, mistakes=0, squares=0.0)
         self.feature_names: NDArray[Any] | None = None  # strings, where the rows came with them
+        self.label_texts: list[str] | None = None  # the labels as they were written, where they came from text
+        self.hash_bits = 0  # columns are hashes of the indices, of so many bits; 0: they are the indices
+        self.unfinished: dict[str, Any] | None = None  # the run that this is a checkpoint of, and how far it has come
         prior = rule.prior_variance(training.initial_variance)
         self.state = DiagonalState(n_features, prior, rule.floor, np.dtype(training.dtype), rule.averaged)
         self._forget()
@@ -51,7 +54,7 @@ class Learner:
     def _forget(self) -> None:
         """Drop what is derived from the state, and begin with a lock of our own."""
         self._derived: tuple[Tally, DiagonalState] | None = None
-        self.lock = threading.Lock()  # held while the state changes
+        self.lock = threading.RLock()  # held while the state changes; again by a save between two blocks of a pass
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in ("_derived", "lock")}
@@ -81,13 +84,39 @@ class Learner:
                 )
         self.rule, self.training = rule, training
 
+    @property
+    def label_names(self) -> list[str]:
+        """The labels as text."""
+        return self.label_texts or [label_text(label) for label in self.classes.tolist()]
+
+    def grow(self, n_features: int) -> None:
+        """Make room for more features."""
+        with self.lock:
+            if n_features > self.state.n_features:
+                self.state.grow(n_features)
+                self._derived = None
+
+    def class_factors(self, counts: dict[Any, int]) -> dict[Any, float]:
+        """What `class_weight` multiplies the loss by, by label; `counts` are the rows of each label."""
+        class_weight = getattr(self.rule, "class_weight", None)
+        if class_weight is None:
+            return {}
+        if isinstance(class_weight, str):  # 'balanced', as in scikit-learn
+            return {label: sum(counts.values()) / (len(self.classes) * rows) for label, rows in counts.items() if rows}
+        for label in class_weight:
+            if label not in self.classes:
+                raise ValueError(
+                    f"class_weight names {label!r}, which is not one of the labels {self.classes.tolist()}"
+                )
+        return dict(class_weight)
+
     def encode(self, labels: NDArray[Any]) -> NDArray[np.float64]:
         """Labels to +1 and -1; a label that was not announced is an error that names it."""
         positive = labels == self.classes[1]
         unknown = ~(positive | (labels == self.classes[0]))
         if unknown.any():
             row = int(np.flatnonzero(unknown)[0])
-            raise DataError(f"row {row}: label {plain(labels[row])!r} is not one of the labels {self.classes.tolist()}")
+            raise DataError(f"label {plain(labels[row])!r} is not one of the labels {self.classes.tolist()}", row=row)
         return np.where(positive, 1.0, -1.0)
 
     def learn(
@@ -119,8 +148,9 @@ class Learner:
                 self.tally, done = self.state.learn(rows, targets, weights, piece, rule, self.tally)
                 if done < len(piece):
                     raise DataError(
-                        f"row {piece[done]}: its margin, or the step to learn from it, is not a finite number in "
-                        f"{self.state.cells.dtype}: bring the features to another scale"
+                        f"the margin of this row, or the step to learn from it, is not a finite number in "
+                        f"{self.state.cells.dtype}: bring the features to another scale",
+                        row=int(piece[done]),
                     )
                 report(done)
 
@@ -133,10 +163,7 @@ class Learner:
     ) -> None:
         """`epochs` passes, shuffled or not, with a progress bar if asked for."""
         with progress(rows.n_rows * self.training.epochs, self) as report:
-            for _ in range(self.training.epochs):
-                order = np.arange(rows.n_rows)
-                if self.training.shuffle:
-                    random_state.shuffle(order)
+            for order in orders(rows.n_rows, self.training, random_state):
                 self.learn(rows, targets, weights, order, report)
 
     @property
@@ -163,6 +190,24 @@ class Learner:
     def scores(self, rows: Rows) -> NDArray[np.float64]:
         """What ranks the rows: positive for the second label, larger where it is more certain."""
         return self.rule.score(*self.margins(rows))
+
+    def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The probability of each label, by row, from the scores."""
+        return np.column_stack([self.rule.probability(side) for side in (-scores, scores)])
+
+
+def label_text(label: Any) -> str:
+    """A label as one would write it: 1, not 1.0."""
+    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
+
+
+def orders(n_rows: int, training: Training, random_state: np.random.RandomState) -> Iterator[NDArray[np.int64]]:
+    """The order of the rows in each epoch."""
+    for _ in range(training.epochs):
+        order = np.arange(n_rows)
+        if training.shuffle:
+            random_state.shuffle(order)
+        yield order
 
 
 @contextmanager

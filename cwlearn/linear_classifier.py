@@ -165,6 +165,15 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         learner.learn(rows, targets, weights)
         return self
 
+    def _adopt(self, learner: Learner) -> Self:
+        """Be the estimator that learned this."""
+        self.n_features_in_ = learner.state.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if learner.feature_names is not None:
+            self.feature_names_in_ = learner.feature_names
+        self._learner = learner
+        return self
+
     def _options(self) -> tuple[rules.Rule, Training]:
         """The parameters, checked."""
 
@@ -191,7 +200,9 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
         if len(bad):
             raise ValueError(f"sample_weight must be finite and not negative, got {weights[bad[0]]} for row {bad[0]}")
-        for label, factor in _class_factors(class_weight, y, learner.classes).items():
+        for label, factor in learner.class_factors(
+            {label: int(np.sum(y == label)) for label in learner.classes}
+        ).items():
             weights[y == label] *= factor
         return weights
 
@@ -261,17 +272,6 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted.tally["mistakes"]
 
 
-def _class_factors(class_weight: Any, y: NDArray[Any], classes: NDArray[Any]) -> dict[Any, float]:
-    if class_weight is None:
-        return {}
-    if isinstance(class_weight, str):  # 'balanced', as in scikit-learn
-        return {label: len(y) / (len(classes) * np.sum(y == label)) for label in classes}
-    for label in class_weight:
-        if label not in classes:
-            raise ValueError(f"class_weight names {label!r}, which is not one of the labels {classes.tolist()}")
-    return dict(class_weight)
-
-
 def _two_labels(y: NDArray[Any]) -> NDArray[Any]:
     """The two labels in y, sorted; by comparisons only, which beats sorting y by far."""
     others = y[y != y[:1]] if len(y) else y
@@ -317,5 +317,4 @@ class Probabilistic(LinearClassifier):
         """Probability of each label, by row: Pr(w.x > 0) under the Gaussian over w for `classes_[1]`
         (`LogisticClassifier`: the mean of sigmoid(w.x))."""
         rows = self._rows(X)
-        score = self._fitted.scores(rows)
-        return np.column_stack([self._fitted.rule.probability(side) for side in (-score, score)])
+        return self._fitted.probabilities(self._fitted.scores(rows))

@@ -2,19 +2,15 @@
 
 The file is a ZIP archive of `.npy` members that `numpy.load(path, allow_pickle=False)` opens.  Its archive comment is
 the SHA-256 of everything before the digest, so that a flipped bit, a missing tail or added bytes are all found before
-a number is used.  A model is written to a temporary file in the same folder, forced to disk and renamed: under the
-final name there is always a whole model, the old one or the new one.
+a number is used.  `atomic_file` sees to it that under the final name there is always a whole model, the old one or the
+new one.
 """
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import hashlib
 import json
 import os
-import stat
-import time
 import zipfile
 from collections.abc import Callable
 from dataclasses import asdict
@@ -24,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn._version import __version__
+from cwlearn.atomic_file import replace_file
 from cwlearn.errors import ModelError
 from cwlearn.learner import Learner, Training
 from cwlearn.options import plain
@@ -36,7 +33,6 @@ HEADER_LIMIT = 1 << 20
 SEAL = b"cwlearn sha256 "
 DIGEST_LENGTH = 64
 ARRAYS = ("cells", "average", "names")
-PREFIX, SUFFIX = ".cwlearn-", ".tmp"  # of temporary files
 
 
 def save(learner: Learner, path: str | os.PathLike[str]) -> None:
@@ -71,57 +67,6 @@ def load(path: str | os.PathLike[str]) -> Learner:
             raise
         except Exception as error:  # whatever a sealed but senseless file can bring zipfile, json and NumPy to
             fail(f"not a sound cwlearn model: {error or type(error).__name__}")
-
-
-def replace_file(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None]) -> None:
-    """Let `write` fill a temporary file beside `path`, force it to disk, then rename it; on any fault nothing changes.
-
-    A symbolic link stays, and the file it points to is replaced.
-    """
-    target = os.path.realpath(os.fspath(path))
-    folder = os.path.dirname(target)
-    mode = os.stat(target).st_mode if os.path.exists(target) else None
-    if mode is not None and not stat.S_ISREG(mode):
-        raise OSError(f"{os.fspath(path)}: not a regular file, so it cannot be replaced by a model")
-    if mode is not None and not os.access(target, os.W_OK):
-        raise PermissionError(errno.EACCES, "the file there is read-only", os.fspath(path))
-    _remove_stale(folder)
-    temporary = os.path.join(folder, f"{PREFIX}{os.urandom(8).hex()}{SUFFIX}")
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        if mode is not None:
-            os.chmod(temporary, stat.S_IMODE(mode))
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-    _sync_folder(folder)
-
-
-def _remove_stale(folder: str) -> None:
-    """What a killed process left behind; no save takes an hour, so nobody is still writing it."""
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            stale = entry.name.startswith(PREFIX) and entry.name.endswith(SUFFIX)
-            if stale and time.time() - entry.stat().st_mtime > 3600:
-                os.unlink(entry.path)
-
-
-def _sync_folder(folder: str) -> None:
-    """Make a rename survive a power loss, where folders can be opened at all."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 class _Sealer:
@@ -203,10 +148,13 @@ def _header(learner: Learner) -> dict[str, Any]:
         "labels": {
             "dtype": learner.classes.dtype.str,
             "values": [_json_value(label) for label in learner.classes.tolist()],
+            "texts": learner.label_texts,
         },
         "prior": {"mean": 0.0, "variance": learner.state.initial_variance},
         "n_features": learner.state.n_features,
+        "hash_bits": learner.hash_bits,
         "tally": dict(learner.tally),
+        "unfinished": learner.unfinished,
     }
 
 
@@ -278,7 +226,7 @@ def _learner(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Learner
         parameters["class_weight"] = dict(parameters["class_weight"])
     rule = RULES[name](**parameters)
     training = Training(**header["training"])
-    labels = _labels(**header["labels"])
+    labels = _labels(header["labels"]["dtype"], header["labels"]["values"])
 
     cells, average = arrays["cells"], arrays["average"]
     n_features = header["n_features"]
@@ -301,6 +249,11 @@ def _learner(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Learner
     learner.state.cells = cells
     learner.state.average = average if rule.averaged else NONE
     learner.tally = _tally(header["tally"])
+    learner.label_texts = _texts(header["labels"]["texts"], len(labels))
+    learner.hash_bits = _hash_bits(header["hash_bits"], n_features)
+    learner.unfinished = header["unfinished"]
+    if not isinstance(learner.unfinished, dict | None):
+        raise ValueError("its record of an unfinished run is not sound")
     return learner
 
 
@@ -314,6 +267,20 @@ def _labels(dtype: str, values: list[Any]) -> NDArray[Any]:
     if not labels[0] < labels[1]:
         raise ValueError(f"expected two different, sorted labels, found {values}")
     return labels
+
+
+def _texts(texts: Any, count: int) -> list[str] | None:
+    if texts is None:
+        return None
+    if not (isinstance(texts, list) and len(texts) == count and all(isinstance(text, str) for text in texts)):
+        raise ValueError(f"its texts of labels are {texts}")
+    return texts
+
+
+def _hash_bits(bits: Any, n_features: int) -> int:
+    if type(bits) is not int or bits not in range(63) or (bits and n_features != 1 << bits):
+        raise ValueError(f"its hashes of {bits} bits do not fit its {n_features} features")
+    return bits
 
 
 def _tally(counts: dict[str, Any]) -> Tally:

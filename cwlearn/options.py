@@ -7,6 +7,7 @@ docstrings, command-line flags and error messages are made from there.
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -15,15 +16,33 @@ from typing import Any
 import numpy as np
 
 
+def _unreadable(text: str) -> Any:
+    raise ValueError(f"{text!r} cannot be written on a command line")
+
+
 @dataclass(frozen=True)
 class Check:
-    """What an option accepts, in words for people and as a test."""
+    """What an option accepts, in words for people, as a test, and as text on a command line."""
 
     words: str
     accepts: Callable[[Any], object]  # truthy for yes
+    read: Callable[[str], Any] = _unreadable  # text to a value, or ValueError
+    form: str = "VALUE"  # of the text, in a usage line
 
     def __or__(self, other: Check) -> Check:
-        return Check(f"{self.words} or {other.words}", lambda value: self.accepts(value) or other.accepts(value))
+        def read(text: str) -> Any:
+            try:
+                value = self.read(text)
+            except ValueError:
+                return other.read(text)
+            return value if self.accepts(value) else other.read(text)
+
+        return Check(
+            f"{self.words} or {other.words}",
+            lambda value: self.accepts(value) or other.accepts(value),
+            read,
+            f"{self.form}|{other.form}",
+        )
 
 
 def is_integer(value: Any) -> bool:
@@ -43,12 +62,39 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-POSITIVE = Check("a positive number", lambda value: is_number(value) and value > 0)
+def read_size(text: str) -> int:
+    """Bytes, as in 300M or 4G."""
+    units = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([KMGT]?)I?B?", text.strip().upper())
+    if not match:
+        raise ValueError(f"expected a number of bytes such as 500M or 4G, got {text!r}")
+    return int(float(match[1]) * units[match[2]])
+
+
+def _read_none(text: str) -> None:
+    if text.lower() != "none":
+        raise ValueError(f"expected none, got {text!r}")
+
+
+def _read_class_weight(text: str) -> Any:
+    """'balanced', or label:weight pairs with commas between them."""
+    if text == "balanced":
+        return text
+    pairs = [pair.split(":") for pair in text.split(",")]
+    if any(len(pair) != 2 for pair in pairs):
+        raise ValueError(f"expected 'balanced' or label:weight,label:weight, got {text!r}")
+    return {float(label): float(weight) for label, weight in pairs}
+
+
+POSITIVE = Check("a positive number", lambda value: is_number(value) and value > 0, float, "X")
 BOOLEAN = Check("True or False", lambda value: isinstance(value, (bool, np.bool)))
-COUNT = Check("a positive integer", lambda value: is_integer(value) and value >= 1)
-LEVEL = Check("an integer >= 0", lambda value: isinstance(value, (int, np.integer)) and value >= 0)
-NOTHING = Check("None", lambda value: value is None)
-CONFIDENCE = Check("a number with 0.5 <= confidence < 1", lambda value: is_number(value) and 0.5 <= value < 1)
+COUNT = Check("a positive integer", lambda value: is_integer(value) and value >= 1, int, "N")
+LEVEL = Check("an integer >= 0", lambda value: isinstance(value, (int, np.integer)) and value >= 0, int, "N")
+SIZE = Check("a positive number of bytes", lambda value: is_integer(value) and value >= 1, read_size, "SIZE")
+NOTHING = Check("None", lambda value: value is None, _read_none, "none")
+CONFIDENCE = Check(
+    "a number with 0.5 <= confidence < 1", lambda value: is_number(value) and 0.5 <= value < 1, float, "X"
+)
 CLASS_WEIGHT = Check(
     "None, 'balanced' or a dict of positive numbers by label",
     lambda value: (
@@ -56,12 +102,19 @@ CLASS_WEIGHT = Check(
         or (isinstance(value, str) and value == "balanced")
         or (isinstance(value, Mapping) and all(is_number(weight) and weight > 0 for weight in value.values()))
     ),
+    _read_class_weight,
+    "balanced|LABEL:X,...",
 )
 ANYTHING = Check("any value", lambda value: True)
 
 
 def one_of(*choices: str) -> Check:
-    return Check(" or ".join(map(repr, choices)), lambda value: isinstance(value, str) and value in choices)
+    return Check(
+        " or ".join(map(repr, choices)),
+        lambda value: isinstance(value, str) and value in choices,
+        str,
+        "|".join(choices),
+    )
 
 
 def option(default: Any, check: Check, text: str, *, keyword_only: bool = False) -> Any:

@@ -29,6 +29,17 @@ class Rows:
     def n_rows(self) -> int:
         return len(self.squares)
 
+    def part(self, start: int, stop: int) -> Rows:
+        """The rows from `start` to `stop`."""
+        first, last = self.indptr[start], self.indptr[stop]
+        return Rows(
+            self.indptr[start : stop + 1] - first,
+            self.indices[first:last],
+            self.values[first:last],
+            self.squares[start:stop],
+            self.n_features,
+        )
+
     @property
     def longest(self) -> int:
         return int(np.diff(self.indptr).max(initial=0))

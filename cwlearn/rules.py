@@ -39,6 +39,7 @@ class Rule(Options):
     name: ClassVar[str]
     averaged: ClassVar[bool] = False  # predict with the mean of the weights held after each row
     default_epochs: ClassVar[int] = 10
+    probabilistic: ClassVar[bool] = True  # `probability` means something
 
     @property
     def kind(self) -> str:
@@ -250,6 +251,7 @@ class PassiveAggressive(WeightedRule):
 
     name: ClassVar[str] = "pa"
     default_epochs: ClassVar[int] = 15  # first-order rules settle more slowly
+    probabilistic: ClassVar[bool] = False
     C: float | str | None = option(
         "auto", POSITIVE | AUTO | NOTHING, f"Weight of the slack; None allows none. 'auto' is a constant {RELATIVE}."
     )
@@ -285,6 +287,7 @@ class Perceptron(Rule):
 
     name: ClassVar[str] = "perceptron"
     default_epochs: ClassVar[int] = 15
+    probabilistic: ClassVar[bool] = False
     average: bool = option(False, BOOLEAN, "Predict with the average of the weights held after each row.")
 
     @property

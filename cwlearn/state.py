@@ -40,6 +40,17 @@ def _scratch(rows: Rows) -> NDArray[np.float64]:
     return np.empty((4, rows.longest + 1))
 
 
+def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:
+    """An array of `size` rows that begins with `array`: a view of the memory that `array` is the beginning of, or of
+    new memory with room for half as many again, which costs nothing until it is touched."""
+    room = array.base
+    if not (isinstance(room, np.ndarray) and room.dtype == array.dtype and room.shape[1:] == array.shape[1:]
+            and room.ctypes.data == array.ctypes.data and len(room) >= size):  # fmt: skip
+        room = np.empty((max(size, len(array) + len(array) // 2), *array.shape[1:]), array.dtype)
+        room[: len(array)] = array
+    return room[:size]
+
+
 class DiagonalState:
     """Cells of (mean, variance): number 0 is the intercept, number j + 1 is feature j."""
 
@@ -54,9 +65,20 @@ class DiagonalState:
             )
         self.initial_variance = float(initial_variance)
         self.floor = max(self.initial_variance * floor, low)  # a normal number: subnormal ones are slow
-        self.cells = np.zeros((n_features + 1, 2), dtype)
-        self.cells[:, 1] = initial_variance
-        self.average = np.zeros(n_features + 1) if averaged else NONE
+        self.cells: NDArray[Any] = np.empty((0, 2), dtype)
+        self.average = np.empty(0) if averaged else NONE
+        self._averaged = averaged
+        self.grow(n_features)
+
+    def grow(self, n_features: int) -> None:
+        """Add features at the end, with the prior; those that are there stay as they are."""
+        old, size = len(self.cells), n_features + 1
+        if size > old:
+            self.cells = _longer(self.cells, size)
+            self.cells[old:] = 0, self.initial_variance
+            if self._averaged:
+                self.average = _longer(self.average, size)
+                self.average[old:] = 0
 
     @property
     def n_features(self) -> int:
@@ -132,6 +154,6 @@ class DiagonalState:
     def _twin(self) -> DiagonalState:
         """A copy to predict with."""
         state = object.__new__(DiagonalState)
-        state.initial_variance, state.floor, state.average = self.initial_variance, self.floor, NONE
-        state.cells = self.cells.copy()
+        state.initial_variance, state.floor = self.initial_variance, self.floor
+        state.cells, state.average, state._averaged = self.cells.copy(), NONE, False
         return state

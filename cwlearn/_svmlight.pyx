@@ -1,0 +1,467 @@
+"""svmlight text to CSR arrays, without the GIL; knows nothing of files or of learning.
+
+    line    = [label [" qid:" integer] {" " index ":" value}] ["#" comment] "\\n"
+
+`parse_rows` stops at the first line that is not of this form.  What is wrong with it is not told here: `bad_lines.py`
+reads that one line again, slowly, and finds the words.
+
+Numbers are read eight digits at a time, as one 64-bit word (Lemire, "Number parsing at a gigabyte per second",
+Software: Practice and Experience 51, 2021).  A decimal is w 10^q with integers w and q.  If w < 2^53 and |q| <= 22 both
+factors are exact doubles, and one multiplication or division rounds correctly (Clinger, PLDI 1990); w < 2^64 goes
+through a 128-bit product with a table of powers (Lemire's algorithm 1); the rest through strtod.
+"""
+
+from libc.stdint cimport INT32_MAX, INT64_MAX, int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memchr, memcmp, memcpy
+
+cdef extern from *:
+    """
+    #include <locale.h>
+    #include <stdlib.h>
+    #if defined(__APPLE__)
+    #include <xlocale.h>
+    #endif
+    #if defined(_MSC_VER)
+    #include <intrin.h>
+    static int cwlearn_zeros_below(unsigned long long word) { unsigned long n; _BitScanForward64(&n, word); return n; }
+    static int cwlearn_zeros_above(unsigned long long word) { unsigned long n; _BitScanReverse64(&n, word); return 63 - n; }
+    #else
+    #define cwlearn_zeros_below(word) __builtin_ctzll(word)
+    #define cwlearn_zeros_above(word) __builtin_clzll(word)
+    #endif
+    #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    #define cwlearn_little_endian(word) __builtin_bswap64(word)
+    #else
+    #define cwlearn_little_endian(word) (word)
+    #endif
+
+    /* strtod with a decimal point, wherever the program runs */
+    #if defined(_WIN32)
+    static _locale_t cwlearn_plain;
+    static void cwlearn_make_locale(void) { cwlearn_plain = _create_locale(LC_ALL, "C"); }
+    static double cwlearn_strtod(const char *text) { return _strtod_l(text, NULL, cwlearn_plain); }
+    #else
+    static locale_t cwlearn_plain;
+    static void cwlearn_make_locale(void) { cwlearn_plain = newlocale(LC_ALL_MASK, "C", (locale_t) 0); }
+    static double cwlearn_strtod(const char *text) {
+        locale_t users = uselocale(cwlearn_plain);
+        double value = strtod(text, NULL);
+        uselocale(users);
+        return value;
+    }
+    #endif
+    """
+    int zeros_below "cwlearn_zeros_below" (uint64_t word) noexcept nogil
+    int zeros_above "cwlearn_zeros_above" (uint64_t word) noexcept nogil
+    uint64_t little_endian "cwlearn_little_endian" (uint64_t word) noexcept nogil
+    void make_locale "cwlearn_make_locale" () noexcept nogil
+    double rounded_by_libc "cwlearn_strtod" (const char* text) noexcept nogil
+
+ctypedef fused floating:
+    float
+    double
+
+ctypedef fused index_t:
+    int32_t
+    int64_t
+
+ctypedef const uint8_t* Place
+
+PADDING = 32                  # bytes that must follow a text: words are read beyond its end
+cdef Py_ssize_t PADDED = PADDING
+cdef uint64_t GOLDEN = 0x9E3779B97F4A7C15    # 2^64 / golden ratio: multiples of it spread evenly (Knuth, TAOCP 3, 6.4)
+cdef enum Status:             # of a line, and so of a text
+    FINE, BAD, WIDE
+DONE, BAD_LINE, TOO_WIDE = FINE, BAD, WIDE   # for Python
+cdef enum:
+    SMALLEST_POWER = -342     # below 10^-342 * 2^64 all is 0, above 10^308 all is infinite
+    LARGEST_POWER = 308
+
+cdef double[23] TENS          # the powers of ten that a double holds exactly
+cdef uint64_t[LARGEST_POWER - SMALLEST_POWER + 1] POWERS_HIGH, POWERS_LOW    # 10^q, its first 128 bits
+
+
+def power_of_ten(q):
+    """The first 128 bits of 10^q, which are those of 5^q: rounded up where 5^-q has less than 64 bits itself, so that
+    exact quotients are seen to be exact (Lemire, section 6), else cut off."""
+    power = 5 ** abs(q)
+    bits = power.bit_length()
+    if q < -27:
+        power, bits = (1 << 2 * bits + 128) // power, bits + 129
+    elif q < 0:
+        return (1 << bits + 127) // power + 1
+    return power >> bits - 128 if bits > 128 else power << 128 - bits
+
+
+cdef void make_tables():
+    TENS[0] = 1
+    for q in range(1, 23):
+        TENS[q] = 10 * TENS[q - 1]
+    for q in range(SMALLEST_POWER, LARGEST_POWER + 1):
+        power = power_of_ten(q)
+        POWERS_HIGH[q - SMALLEST_POWER] = power >> 64
+        POWERS_LOW[q - SMALLEST_POWER] = power & 0xFFFFFFFFFFFFFFFF
+
+
+make_tables()
+make_locale()
+
+
+cdef struct Digits:
+    uint64_t number
+    int count                 # 8: there may be more
+
+
+cdef inline Digits digits_at(Place p) noexcept nogil:
+    """The number that the digits at p make, of at most eight of them."""
+    cdef uint64_t word, others
+    cdef int count = 8
+    memcpy(&word, p, 8)
+    word = little_endian(word) ^ 0x3030303030303030u             # digits become 0..9
+    others = (word | (word + 0x7676767676767676u)) & 0x8080808080808080u   # exact up to the first that is no digit
+    if others:
+        count = zeros_below(others) >> 3
+        word = (word << 8) << (56 - 8 * count)                   # leading zeros, and what follows the digits is gone
+    word = word * 10 + (word >> 8)                               # pairs, then fours, then all eight
+    word = ((word & 0x000000FF000000FFu) * 0x000F424000000064u
+            + ((word >> 16) & 0x000000FF000000FFu) * 0x0000271000000001u) >> 32
+    return Digits(word & 0xFFFFFFFFu, count)
+
+
+cdef inline bint is_blank(Place p) noexcept nogil:
+    return (p[0] == c" " or p[0] == c"\t" or p[0] == c"\v" or p[0] == c"\f"
+            or (p[0] == c"\r" and p[1] == c"\n"))
+
+
+cdef inline bint ends_here(Place p) noexcept nogil:
+    """Whether a token may end before p."""
+    return p[0] == c" " or p[0] == c"\n" or p[0] == c"#" or is_blank(p)
+
+
+cdef inline bint is_digit(uint8_t character) noexcept nogil:
+    return <uint8_t> (character - c"0") < 10
+
+
+cdef struct Product:
+    uint64_t high
+    uint64_t low
+
+
+cdef inline Product multiplied(uint64_t a, uint64_t b) noexcept nogil:
+    """a * b in 128 bits."""
+    cdef uint64_t a0 = a & 0xFFFFFFFFu
+    cdef uint64_t a1 = a >> 32
+    cdef uint64_t b0 = b & 0xFFFFFFFFu
+    cdef uint64_t b1 = b >> 32
+    cdef uint64_t middle = a1 * b0 + (a0 * b0 >> 32)
+    cdef uint64_t other = a0 * b1 + (middle & 0xFFFFFFFFu)
+    return Product(a1 * b1 + (middle >> 32) + (other >> 32), a * b)
+
+
+cdef bint rounded(uint64_t w, int64_t q, double* value) noexcept nogil:
+    """w 10^q to the nearest double, if w > 0 and that is a normal number and not too close to call."""
+    cdef Product product, tail
+    cdef uint64_t mantissa, bits
+    cdef int64_t exponent
+    cdef int shift, upper
+    cdef int leading = zeros_above(w)
+    if not SMALLEST_POWER <= q <= LARGEST_POWER:
+        return False
+    w <<= leading
+    product = multiplied(w, POWERS_HIGH[q - SMALLEST_POWER])
+    if product.high & 0x1FF == 0x1FF:       # the bits beyond 55 are all ones: the rest of the power matters
+        tail = multiplied(w, POWERS_LOW[q - SMALLEST_POWER])
+        product.low += tail.high
+        product.high += product.low < tail.high
+        if product.low == 0xFFFFFFFFFFFFFFFFu and not -27 <= q <= 55:
+            return False
+    upper = <int> (product.high >> 63)
+    shift = upper + 9
+    mantissa = product.high >> shift        # 54 bits, of which the last decides on rounding
+    exponent = ((217706 * q) >> 16) + 63 + upper - leading + 1023    # 217706 / 2^16 = log2(10)
+    if exponent <= 0:                       # subnormal
+        return False
+    if product.low <= 1 and -4 <= q <= 23 and mantissa & 3 == 1 and mantissa << shift == product.high:
+        mantissa -= 1                       # exactly half way: to even
+    mantissa = (mantissa + (mantissa & 1)) >> 1
+    if mantissa >> 53:
+        mantissa >>= 1
+        exponent += 1
+    if exponent >= 2047:
+        return False
+    bits = (mantissa & 0xFFFFFFFFFFFFFu) | (<uint64_t> exponent << 52)
+    memcpy(value, &bits, 8)
+    return True
+
+
+cdef Place read_long_number(Place p, double* value) noexcept nogil:
+    """Any decimal number, of any length: the place behind it, or NULL if there is none at p or it is out of range."""
+    cdef Place start = p
+    cdef Place digits
+    cdef uint64_t w = 0
+    cdef int64_t q = 0
+    cdef int64_t exponent = 0
+    cdef int used = 0                       # significant digits in w, at most 19 of them
+    cdef bint whole = True                  # no digit other than 0 was left out of w
+    cdef bint any_digit = False
+    cdef bint fraction = False
+    cdef bint down
+    cdef double above = 0
+    if p[0] == c"+" or p[0] == c"-":
+        p += 1
+    while True:
+        if is_digit(p[0]):
+            any_digit = True
+            if used < 19:
+                w = 10 * w + (p[0] - c"0")
+                used += w > 0
+                q -= fraction
+            else:
+                whole = whole and p[0] == c"0"
+                q += not fraction
+        elif p[0] == c"." and not fraction:
+            fraction = True
+        else:
+            break
+        p += 1
+    if not any_digit:
+        return NULL
+    if p[0] == c"e" or p[0] == c"E":
+        digits = p + 1
+        down = digits[0] == c"-"
+        digits += down or digits[0] == c"+"
+        if not is_digit(digits[0]):
+            return NULL
+        while is_digit(digits[0]):
+            if exponent < 1000000000000LL:  # far beyond the length of any text, yet no overflow
+                exponent = 10 * exponent + (digits[0] - c"0")
+            digits += 1
+        p = digits
+        q += -exponent if down else exponent
+    if w == 0 or q < SMALLEST_POWER - 20:
+        value[0] = 0
+    elif q > LARGEST_POWER:
+        return NULL
+    elif whole and w >> 53 == 0 and -22 <= q <= 22:
+        value[0] = <double> w / TENS[-q] if q < 0 else <double> w * TENS[q]
+    elif not (rounded(w, q, value) and (whole or (rounded(w + 1, q, &above) and above == value[0]))):
+        value[0] = rounded_by_libc(<const char*> start)
+        if value[0] - value[0] != 0:        # infinite
+            return NULL
+        return p
+    if start[0] == c"-":
+        value[0] = -value[0]
+    return p
+
+
+cdef inline Place read_number(Place p, double* value) noexcept nogil:
+    """As `read_long_number`; at once for up to seven digits before and after the point."""
+    cdef bint negative = p[0] == c"-"
+    cdef Digits whole = digits_at(p + negative)
+    cdef Digits part
+    cdef Place end = p + negative + whole.count
+    cdef double number
+    if 0 < whole.count < 8:
+        if end[0] == c".":
+            part = digits_at(end + 1)
+            end += 1 + part.count
+            if part.count < 8 and end[0] | 32 != c"e":
+                number = <int64_t> whole.number * TENS[part.count] + <int64_t> part.number   # exact
+                number /= TENS[part.count]
+                value[0] = -number if negative else number
+                return end
+        elif end[0] | 32 != c"e":
+            number = <double> <int64_t> whole.number
+            value[0] = -number if negative else number
+            return end
+    return read_long_number(p, value)
+
+
+cdef Place read_integer(Place p, uint64_t limit, int64_t* number) noexcept nogil:
+    """Digits, of any number: the place behind them, or NULL if there are none at p or they make more than `limit`."""
+    cdef uint64_t sum = 0
+    if not is_digit(p[0]):
+        return NULL
+    while is_digit(p[0]):
+        if sum > limit // 10:
+            return NULL
+        sum = 10 * sum + (p[0] - c"0")
+        p += 1
+    number[0] = <int64_t> sum
+    return p if sum <= limit else NULL
+
+
+cdef Place read_query(Place p, int64_t* query) noexcept nogil:
+    """The number after "qid:", which may have a sign."""
+    cdef bint negative = p[0] == c"-"
+    p = read_integer(p + (negative or p[0] == c"+"), INT64_MAX, query)
+    if negative:
+        query[0] = -query[0]
+    return p
+
+
+cdef bint sorted_row(index_t* indices, floating* values, Py_ssize_t n) noexcept nogil:
+    """Sort by index, by Shell's method with gaps that shrink by 2.25; False if an index stands there twice."""
+    cdef Py_ssize_t gap = 1
+    cdef Py_ssize_t k, place
+    cdef index_t index
+    cdef floating value
+    while gap < n:
+        gap = 9 * gap // 4 + 1
+    while gap > 1:
+        gap = 4 * (gap - 1) // 9 if gap > 4 else 1
+        for k in range(gap, n):
+            index = indices[k]
+            value = values[k]
+            place = k
+            while place >= gap and indices[place - gap] > index:
+                indices[place] = indices[place - gap]
+                values[place] = values[place - gap]
+                place -= gap
+            indices[place] = index
+            values[place] = value
+    for k in range(1, n):
+        if indices[k] == indices[k - 1]:
+            return False
+    return True
+
+
+cdef Py_ssize_t hashed_row(index_t* indices, floating* values, Py_ssize_t n, int bits) noexcept nogil:
+    """Hash the indices to `bits` bits, sort, and add up the values of those that meet; return how many are left."""
+    cdef Py_ssize_t k
+    cdef Py_ssize_t kept = 0
+    for k in range(n):
+        indices[k] = <index_t> (<uint64_t> indices[k] * GOLDEN >> (64 - bits))
+    sorted_row(indices, values, n)
+    for k in range(1, n):
+        if indices[k] == indices[kept]:
+            values[kept] += values[k]
+        else:
+            kept += 1
+            indices[kept] = indices[k]
+            values[kept] = values[k]
+    return kept + 1 if n else 0
+
+
+cdef inline Place read_entries(
+    Place p, index_t* indices, floating* values, int64_t* n_entries, int64_t* query, bint may_have_query,
+    int64_t lowest_allowed, bint sort, int* status,
+) noexcept nogil:
+    """The entries from p to the end of the line: the place of that end, or NULL with a status."""
+    cdef int64_t n = 0
+    cdef int64_t previous = lowest_allowed - 1
+    cdef int64_t index = 0
+    cdef double value = 0
+    cdef Digits digits
+    status[0] = BAD
+    while True:
+        digits = digits_at(p)
+        if 0 < digits.count < 8:
+            index = <int64_t> digits.number
+            p += digits.count
+        else:
+            while is_blank(p):
+                p += 1
+            if p[0] == c"\n" or p[0] == c"#":
+                n_entries[0] = n
+                return p
+            if may_have_query and memcmp(p, b"qid:", 4) == 0:
+                may_have_query = False
+                p = read_query(p + 4, query)
+                if p == NULL or not ends_here(p):
+                    return NULL
+                continue
+            p = read_integer(p + (p[0] == c"+"), INT64_MAX - 1, &index)
+            if p == NULL:
+                return NULL
+            if index_t is int32_t:
+                if index > INT32_MAX:
+                    status[0] = WIDE
+                    return NULL
+        may_have_query = False
+        if p[0] != c":" or index <= previous:
+            return NULL
+        if not sort:
+            previous = index
+        p = read_number(p + 1, &value)
+        if p == NULL or not ends_here(p):
+            return NULL
+        p += p[0] == c" "
+        indices[n] = <index_t> index
+        values[n] = <floating> value
+        n += 1
+
+
+def parse_rows(
+    int64_t[::1] indptr, index_t[::1] indices, floating[::1] values, double[::1] labels, int64_t[::1] queries,
+    const uint8_t[::1] text, int64_t start, int64_t stop, int64_t n_rows,
+    bint labelled, int64_t lowest_allowed, bint sort, int hash_bits,
+):
+    """Append the rows of text[start:stop], whole lines, to the first `n_rows` rows in the arrays.
+
+    queries         by row, or empty if they are not wanted
+    labelled        lines begin with a label
+    lowest_allowed  index: 0, or 1 where it counts from one
+    sort            accept indices that do not rise
+    hash_bits       hash the indices to so many bits, or 0
+
+    Returns (status, rows now, lines read, where it stopped, lowest index, highest index), the indices as written.  The
+    status is DONE, BAD_LINE (where: the start of that line), or TOO_WIDE for an index beyond int32.
+    """
+    cdef int64_t size = stop - start
+    if not 0 <= start <= stop <= text.shape[0] - PADDED or (size and text[stop - 1] != c"\n"):
+        raise ValueError("the text must end with a line and be followed by padding")
+    # A row has two bytes at least ("1\n"), an entry four ("1:1 "), or one less at the end of a line.
+    if n_rows < 0 or indptr.shape[0] < n_rows + size // 2 + 2 or labels.shape[0] < n_rows + size // 2 + 1:
+        raise ValueError("the arrays are too short for the rows of the text")
+    if queries.shape[0] and queries.shape[0] < n_rows + size // 2 + 1:
+        raise ValueError("the array of queries is too short for the rows of the text")
+    if not 0 <= indptr[n_rows] <= min(indices.shape[0], values.shape[0]) - size // 4 - 1:
+        raise ValueError("the arrays are too short for the entries of the text")
+    if not (0 <= hash_bits <= 62 and 0 <= lowest_allowed <= 1):
+        raise ValueError("hash_bits must be between 0 and 62, and lowest_allowed 0 or 1")
+    cdef Place base = &text[0]
+    cdef Place p = base + start
+    cdef Place end = base + stop
+    cdef Place line = p
+    cdef index_t* index0 = &indices[0]
+    cdef floating* value0 = &values[0]
+    cdef int64_t n = indptr[n_rows]
+    cdef int64_t lines = 0
+    cdef int64_t lowest = INT64_MAX
+    cdef int64_t highest = -1
+    cdef int64_t count = 0
+    cdef int64_t query
+    cdef double label = 0
+    cdef int status = FINE
+    with nogil:
+        while p < end:
+            line = p
+            while is_blank(p):
+                p += 1
+            if p[0] != c"\n" and p[0] != c"#":
+                status = BAD
+                if labelled:
+                    p = read_number(p, &label)
+                    if p == NULL or not ends_here(p):
+                        break
+                query = 0
+                p = read_entries(
+                    p, index0 + n, value0 + n, &count, &query, labelled, lowest_allowed, sort, &status)
+                if p == NULL or (sort and not sorted_row(index0 + n, value0 + n, count)):
+                    break
+                status = FINE
+                if count:
+                    lowest = min(lowest, <int64_t> index0[n])
+                    highest = max(highest, <int64_t> index0[n + count - 1])
+                    if hash_bits:
+                        count = hashed_row(index0 + n, value0 + n, count, hash_bits)
+                n += count
+                labels[n_rows] = label
+                if queries.shape[0]:
+                    queries[n_rows] = query
+                n_rows += 1
+                indptr[n_rows] = n
+            p = <Place> memchr(p, c"\n", end - p) + 1
+            lines += 1
+    return status, n_rows, lines, (line if status else end) - base, lowest, highest

@@ -1,0 +1,148 @@
+"""`cwlearn train`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from dataclasses import fields
+from typing import Any
+
+from cwlearn import model_file
+from cwlearn.atomic_file import check_writable
+from cwlearn.cli_paths import UsageError, check_paths
+from cwlearn.errors import ModelError, shown
+from cwlearn.flags import flag, given, written
+from cwlearn.labels import Labels
+from cwlearn.learner import Learner, Training
+from cwlearn.out_of_core import Run, Space
+from cwlearn.rules import RULES, Rule
+from cwlearn.state import Tally
+from cwlearn.svmlight import Reading
+from cwlearn.terminal import Attendant, say
+
+DEFAULT_RULE = "arow"
+
+
+def train(arguments: argparse.Namespace) -> None:
+    check_paths(arguments.data, arguments.model)
+    check_writable(arguments.model)
+    learner = None if arguments.resume is None else model_file.load(arguments.resume)
+    checkpoint = None if arguments.checkpoint is None else f"{arguments.model}.checkpoint"
+    attendant = Attendant(arguments.quiet or arguments.json, arguments.verbose, checkpoint, arguments.checkpoint or 0)
+    rule, training = chosen_options(arguments, learner)
+    run = Run(
+        arguments.data,
+        rule,
+        training,
+        Reading(**given(arguments, Reading)),
+        Space(**given(arguments, Space)),
+        Labels(arguments.labels),
+        learner,
+        attendant,
+    )
+    if learner is not None and learner.unfinished is not None:
+        check_same_run(learner.unfinished, run, arguments.force)
+    before = learner.tally if learner else Tally(rows=0, updates=0, mistakes=0, squares=0)
+    start = time.perf_counter()
+    try:
+        with attendant.heeding_ctrl_c():
+            learner = run.train()
+            model_file.save(learner, arguments.model)
+    except KeyboardInterrupt:
+        say(what_was_kept(run, attendant, checkpoint, arguments.model))
+        raise
+    if checkpoint is not None and os.path.exists(checkpoint):
+        os.unlink(checkpoint)
+    rows, updates, mistakes = (
+        learner.tally["rows"] - before["rows"],
+        learner.tally["updates"] - before["updates"],
+        learner.tally["mistakes"] - before["mistakes"],
+    )
+    report = {
+        "model": arguments.model,
+        "algorithm": learner.rule.name,
+        "rows": run.rows,
+        "nonzeros": run.nonzeros,
+        "features": learner.state.n_features,
+        "labels": learner.label_names,
+        "updates": updates,
+        "mistakes": mistakes,
+        "progressive_error": mistakes / max(1, rows),
+        "epochs": training.epochs,
+        "bad_lines": run.bad_lines,
+        "seconds": time.perf_counter() - start,
+    }
+    if arguments.json:
+        print(json.dumps(report))
+    elif not arguments.quiet:
+        print(
+            f"{shown(arguments.model)}: {learner.rule.name} model of {report['features']:,} features, labels "
+            f"{' '.join(learner.label_names)}\n"
+            f"{run.rows:,} rows, {run.nonzeros:,} nonzeros, {training.epochs} "
+            f"{'epoch' if training.epochs == 1 else 'epochs'}, {report['seconds']:.2f} s; "
+            f"progressive error {report['progressive_error']:.4f} ({mistakes:,} mistakes, {updates:,} updates)"
+        )
+
+
+def chosen_options(arguments: argparse.Namespace, learner: Learner | None) -> tuple[Rule, Training]:
+    """The rule and the training that the flags ask for, or that the model to go on with has."""
+    name = arguments.algorithm or (learner.rule.name if learner else DEFAULT_RULE)
+    chosen = RULES[name]
+    wanted = given(arguments, chosen)
+    for other in RULES.values():
+        for item in fields(other):
+            if hasattr(arguments, item.name) and item.name not in {own.name for own in fields(chosen)}:
+                names = ", ".join(flag(own.name) for own in fields(chosen)) or "none"
+                raise UsageError(f"{flag(item.name)} is not a parameter of {name}, whose parameters are: {names}")
+    shared = given(arguments, Training)
+    if learner is not None:
+        differences = [] if name == learner.rule.name else [f"algorithm {learner.rule.name}, not {name}"]
+        for options, values in ((learner.rule, wanted), (learner.training, shared)):
+            differences += [
+                f"{flag(key)} {written(getattr(options, key))}, not {written(value)}"
+                for key, value in values.items()
+                if hasattr(options, key) and key not in ("epochs", "shuffle") and getattr(options, key) != value
+            ]
+        if differences and not (arguments.force and name == learner.rule.name):
+            raise ModelError(f"{shown(arguments.resume)}: was trained with {'; '.join(differences)}")
+        wanted = {**{item.name: getattr(learner.rule, item.name) for item in fields(learner.rule)}, **wanted}
+        keep = ("initial_variance", "fit_intercept", "dtype")
+        shared = {**{key: getattr(learner.training, key) for key in keep}, **shared}
+    epochs = shared.setdefault("epochs", chosen.default_epochs)
+    shared.setdefault("shuffle", epochs > 1)
+    return chosen(**wanted), Training(random_state=arguments.seed, **shared)
+
+
+def check_same_run(unfinished: dict[str, Any], run: Run, force: bool) -> None:
+    """A checkpoint goes on only with the run that it is a part of; forced, it begins the data anew."""
+    now = run.progress()
+    ignored = ("done", "memory", "max_line", "max_bad")
+    differences = [
+        f"{name} {json.dumps(unfinished.get(name))}, now {json.dumps(now[name])}"
+        for name in now
+        if name not in ignored and unfinished.get(name) != now[name]
+    ]
+    if differences and not force:
+        raise ModelError(
+            f"{shown(run.paths[0])}: the checkpoint belongs to another run: {'; '.join(differences)}. "
+            f"--force learns from these data as from new ones"
+        )
+    if differences:
+        run.forget_checkpoint()
+
+
+def what_was_kept(run: Run, attendant: Attendant, checkpoint: str | None, model: str) -> str:
+    text = f"interrupted after {run.done:,} rows; "
+    text += f"{shown(model)} is as it was" if os.path.exists(model) else f"there is no {shown(model)}"
+    if checkpoint is not None and run.learner is not None and run.done > attendant.kept:
+        attendant.save(run)
+    if checkpoint is not None and attendant.kept:
+        text += (
+            f"; what {attendant.kept:,} rows have taught is in {shown(checkpoint)}: the same command with --resume "
+            f"{shown(checkpoint)} goes on"
+        )
+    elif checkpoint is None:
+        text += "; --checkpoint MINUTES would have kept what was learned"
+    return text

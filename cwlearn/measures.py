@@ -1,0 +1,71 @@
+"""How good predictions are: counts that are added up row by row, so that any number of rows can be judged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+BINS = 10  # of the calibration table
+
+
+class Measures:
+    """Counts by true and predicted label; log loss and calibration, where there are probabilities."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+        self.confusion = np.zeros((len(names), len(names)), np.int64)  # [true, predicted]
+        self.log_loss_sum = 0.0
+        self.bins = np.zeros((BINS, 3))  # rows, sum of the probability of the prediction, rows predicted correctly
+
+    def add(
+        self, true: NDArray[np.int64], predicted: NDArray[np.int64], chances: NDArray[np.float64] | None = None
+    ) -> None:
+        """Rows with their labels, as numbers from 0, and the probability of each label."""
+        size = len(self.names)
+        self.confusion += np.bincount(size * true + predicted, minlength=size * size).reshape(size, size)
+        if chances is None:
+            return
+        rows = np.arange(len(true))
+        # A probability of 0 would cost infinitely much; the smallest double is what scikit-learn allows.
+        self.log_loss_sum -= float(np.log(np.maximum(chances[rows, true], np.finfo(float).eps)).sum())
+        chance = chances[rows, predicted]
+        number = np.minimum((chance * BINS).astype(np.int64), BINS - 1)
+        for column, weights in enumerate((np.ones(len(true)), chance, (true == predicted).astype(float))):
+            self.bins[:, column] += np.bincount(number, weights, minlength=BINS)
+
+    def summary(self, probabilities: bool) -> dict[str, Any]:
+        """All measures, as plain numbers; what would be 0 / 0 is None."""
+        rows, right = int(self.confusion.sum()), int(self.confusion.trace())
+        by_label = {}
+        for number, name in enumerate(self.names):
+            hits = int(self.confusion[number, number])
+            by_label[name] = {
+                "rows": int(self.confusion[number].sum()),
+                "precision": _part(hits, int(self.confusion[:, number].sum())),
+                "recall": _part(hits, int(self.confusion[number].sum())),
+            }
+        result: dict[str, Any] = {
+            "rows": rows,
+            "mistakes": rows - right,
+            "error": _part(rows - right, rows),
+            "labels": by_label,
+            "confusion": self.confusion.tolist(),
+            "log_loss": None,
+            "calibration_error": None,
+            "calibration": [],
+        }
+        if probabilities and rows:
+            result["log_loss"] = self.log_loss_sum / rows
+            result["calibration_error"] = float(np.abs(self.bins[:, 1] - self.bins[:, 2]).sum() / rows)
+            result["calibration"] = [
+                {"from": number / BINS, "rows": int(n), "predicted": expected / n, "correct": correct / n}
+                for number, (n, expected, correct) in enumerate(self.bins.tolist())
+                if n
+            ]
+        return result
+
+
+def _part(count: int, total: int) -> float | None:
+    return count / total if total else None

@@ -1,0 +1,291 @@
+"""Training straight from svmlight text: what `cwlearn train` and `train_svmlight` do.
+
+One pass in the order of the text learns from each batch while the next ones are parsed, and keeps none of them.
+Several epochs, or a shuffle, gather the rows first: in memory while they fit, else in a file (`row_store`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwlearn.errors import DataError
+from cwlearn.labels import Labels
+from cwlearn.learner import Learner, Training
+from cwlearn.machine import free_memory
+from cwlearn.options import COUNT, NOTHING, SIZE, Check, Options, is_integer, option
+from cwlearn.row_store import DiskStore, MemoryStore
+from cwlearn.rows import Rows
+from cwlearn.rules import Rule
+from cwlearn.state import NONE
+from cwlearn.svmlight import CHUNK_BYTES, Batch, Reader, Reading
+from cwlearn.text_files import described, total_size
+
+HASH_BITS = Check("an integer from 1 to 40", lambda value: is_integer(value) and 1 <= value <= 40, int)
+
+
+@dataclass(frozen=True)
+class Space(Options):
+    """The size of the model, and the memory and threads to use."""
+
+    features: int | None = option(None, NOTHING | COUNT, "Columns of the model; by default, as many as the data have.")
+    hash_bits: int | None = option(
+        None, NOTHING | HASH_BITS, "Hash the indices to so many bits: 2^bits columns, whatever the data."
+    )
+    memory: int | None = option(
+        None, NOTHING | SIZE, "Bytes for the rows between two epochs, and for the weights; None: half of what is free."
+    )
+    threads: int | None = option(None, NOTHING | COUNT, "Threads that parse text; None: one for each core.")
+
+
+class Watch:
+    """Hears how a run goes; this one keeps silent.  It may raise an exception to end the run."""
+
+    def begin(self, what: str, total: int | None, unit: str) -> None:
+        """A part of the run begins, of `total` bytes or rows, if that is known."""
+
+    def read(self, run: Run, batch: Batch) -> None:
+        """A batch has been read."""
+
+    def learned(self, run: Run, rows: int) -> None:
+        """So many rows more have been learned."""
+
+    def skipped(self, flaw: DataError) -> None:
+        """A bad line has been left out."""
+
+    def undisturbed(self) -> AbstractContextManager[None]:
+        """The state is changing: an interruption must wait for the next call of `learned`, or for the end."""
+        return nullcontext()
+
+
+class _LateLabel(Exception):  # noqa: N818 (no error: the run begins again)
+    """A label that was not known when learning began."""
+
+
+@dataclass
+class Run:
+    """One training: what is asked for, and what has been counted so far."""
+
+    paths: list[str]
+    rule: Rule
+    training: Training
+    reading: Reading = field(default_factory=Reading)
+    space: Space = field(default_factory=Space)
+    labels: Labels = field(default_factory=Labels)
+    learner: Learner | None = None  # to go on with
+    watch: Watch = field(default_factory=Watch)
+    random_state: np.random.RandomState | None = None  # None: made from the seed in `training`
+    chunk_bytes: int = CHUNK_BYTES
+
+    def __post_init__(self) -> None:
+        self.rows = self.nonzeros = self.bad_lines = 0  # read, in the last pass over the text
+        self.done = 0  # rows learned, or known from a checkpoint to be learned, in all epochs
+        self._left_out = 0  # rows that are still to be left out, because a checkpoint has learned them
+        self._size = total_size(self.paths)
+        self._memory = self.space.memory or free_memory() // 2
+        self._store: MemoryStore | DiskStore | None = None
+        self._resumed = self.learner is not None
+        self._hash_bits = self.space.hash_bits or 0
+        if self.learner is not None:
+            self.labels = Labels(dict(zip(self.learner.classes.tolist(), self.learner.label_names, strict=True)))
+            self._hash_bits = self.learner.hash_bits
+            self.learner.go_on_with(self.rule, self.training)
+            self._left_out = (self.learner.unfinished or {"done": 0})["done"]
+
+    def train(self) -> Learner:
+        """Learn, and return the learner."""
+        if self._in_one_pass:
+            if getattr(self.rule, "class_weight", None) == "balanced":
+                raise ValueError("class_weight='balanced' must count all rows first: ask for a shuffle or more epochs")
+            self._stream()
+        else:
+            self._gather()
+            self._learn_store()
+        if self.learner is None:
+            self._refuse_to_begin()
+        assert self.learner is not None
+        if self.space.features:
+            self.learner.grow(self.space.features)
+        self.learner.unfinished = None
+        return self.learner
+
+    @property
+    def _in_one_pass(self) -> bool:
+        return self.training.epochs == 1 and not self.training.shuffle
+
+    def forget_checkpoint(self) -> None:
+        """Learn from all rows, though the learner is a checkpoint."""
+        self._left_out = 0
+
+    def progress(self) -> dict[str, Any]:
+        """What makes this run this one, and how far it has come: kept in checkpoints."""
+        return {
+            "data": described(self.paths),
+            "epochs": self.training.epochs,
+            "shuffle": self.training.shuffle,
+            "seed": self.training.random_state,
+            "memory": self._memory if isinstance(self._store, DiskStore) else None,
+            **asdict(self.reading),
+            "done": self.done,
+        }
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    def _batches(self) -> Iterator[Batch]:
+        """The batches of the text, counted, and with columns that the model may have."""
+        reader = Reader(
+            self.paths,
+            self.reading,
+            dtype=self.training.dtype,
+            hash_bits=self._hash_bits,
+            threads=self.space.threads,
+            chunk_bytes=self.chunk_bytes,
+        )
+        self.rows = self.nonzeros = self.bad_lines = 0
+        self.labels.forget_counts()
+        self.watch.begin("reading" if not self._in_one_pass else "learning", self._size, "B")
+        with closing(iter(reader)) as batches:  # type: ignore[type-var]
+            for batch in batches:
+                for flaw in reader.skipped[self.bad_lines :]:
+                    self.watch.skipped(flaw)
+                self.bad_lines = len(reader.skipped)
+                self._check_size(batch)
+                self.rows += batch.rows.n_rows
+                self.nonzeros += len(batch.rows.values)
+                yield batch
+                self.watch.read(self, batch)
+
+    def _check_size(self, batch: Batch) -> None:
+        """Refuse an index that asks for more weights than were allowed, before they are made."""
+        if self._hash_bits:
+            return
+        if self.space.features is not None:
+            if batch.highest >= self.space.features:
+                what = f"index {batch.highest} is not below the number of features, {self.space.features} (--features)"
+                raise batch.error(batch.row_with(batch.highest), what)
+        elif (size := self._state_bytes(batch.n_features)) > self._memory:
+            what = (
+                f"index {batch.highest} needs {size:,} bytes for the weights, more than the {self._memory:,} allowed "
+                f"(--memory): --hash-bits needs less, and --features {batch.n_features} takes it at its word"
+            )
+            raise batch.error(batch.row_with(batch.highest), what)
+
+    def _state_bytes(self, n_features: int) -> int:
+        return (n_features + 1) * (2 * np.dtype(self.training.dtype).itemsize + (8 if self.rule.averaged else 0))
+
+    # -- one pass, in the order of the text ----------------------------------------------------------------------------
+
+    def _stream(self) -> None:
+        """Learn each batch as it comes.  If a label turns up late, begin again, with all labels known by then."""
+        while True:
+            try:
+                return self._learn_batches()
+            except _LateLabel:
+                self.learner, self.done = None, 0
+
+    def _learn_batches(self) -> None:
+        with closing(self._batches()) as batches:  # type: ignore[type-var]
+            for number, batch in enumerate(batches):
+                new = self.labels.meet(batch)
+                if number == 0 and not self.labels.fixed:
+                    self.labels.look_ahead(self.paths, self.reading.grammar(labelled=True))
+                elif new is not None and self._size is None:
+                    row = int(np.flatnonzero(batch.labels == self.labels.value_of(new))[0])
+                    what = (
+                        f"label {new} first comes here: what can be read but once needs --labels to learn in one pass"
+                    )
+                    raise batch.error(row, what)
+                elif new is not None:
+                    raise _LateLabel
+                if len(self.labels) == 2:
+                    self._begin(batch.n_features)
+                    self._learn(batch.rows, batch.labels, batch=batch)
+
+    # -- several epochs, or a shuffle ----------------------------------------------------------------------------------
+
+    def _gather(self) -> None:
+        """Read all rows into memory or, as soon as they are too many, into a file."""
+        self._store = MemoryStore(self.training.dtype)
+        with closing(self._batches()) as batches:  # type: ignore[type-var]
+            for batch in batches:
+                self.labels.meet(batch)
+                store = self._store
+                if isinstance(store, MemoryStore):
+                    fraction = batch.chunk.position / self._size if self._size else 0
+                    store.add(batch.rows, batch.labels, fraction=fraction if batch.chunk.plain else 0)
+                    if store.nbytes > self._memory:
+                        self._store = DiskStore(self.training.dtype, self._memory)
+                        self._store.add(store.rows, store.labels)
+                else:
+                    store.add(batch.rows, batch.labels)
+
+    def _learn_store(self) -> None:
+        store = self._store
+        if store is None or len(self.labels) < 2 or not self.rows:
+            return
+        self._begin(store.n_features)
+        random_state = self.random_state or np.random.RandomState(self.training.random_state)
+        self.watch.begin("learning", self.rows * self.training.epochs, " rows")
+        with closing(store):
+            for rows, labels, order in store.pieces(self.training, random_state):
+                self._learn(rows, labels, order)
+
+    # -- learning ------------------------------------------------------------------------------------------------------
+
+    def _begin(self, n_features: int) -> None:
+        """Make the learner, or make it large enough."""
+        if self.learner is None:
+            if self._hash_bits:
+                n_features = 1 << self._hash_bits
+            n_features = max(n_features, self.space.features or 0)
+            if (size := self._state_bytes(n_features)) > free_memory():
+                raise DataError(f"{n_features:,} features need {size:,} bytes, more than the machine has free")
+            self.learner = Learner(self.rule, self.training, self.labels.values, n_features)
+            self.learner.label_texts = self.labels.names
+            self.learner.hash_bits = self._hash_bits
+        self.learner.grow(n_features)
+
+    def _learn(
+        self,
+        rows: Rows,
+        labels: NDArray[np.float64],
+        order: NDArray[np.int64] | None = None,
+        batch: Batch | None = None,
+    ) -> None:
+        learner = self.learner
+        assert learner is not None
+        if self._left_out:
+            order = np.arange(rows.n_rows) if order is None else order
+            known = min(self._left_out, len(order))
+            self._left_out, self.done, order = self._left_out - known, self.done + known, order[known:]
+
+        def report(done: int) -> None:
+            self.done += done
+            self.watch.learned(self, done)
+
+        try:
+            with self.watch.undisturbed():
+                learner.learn(rows, learner.encode(labels), self._weights(labels), order, report)
+        except DataError as error:
+            if batch is None or error.row is None:
+                raise
+            raise batch.error(error.row, error.what) from None
+
+    def _weights(self, labels: NDArray[np.float64]) -> NDArray[np.float64]:
+        assert self.learner is not None
+        factors = self.learner.class_factors(self.labels.counts)
+        weights = np.ones(len(labels)) if factors else NONE
+        for label, factor in factors.items():
+            weights[labels == label] *= factor
+        return weights
+
+    def _refuse_to_begin(self) -> None:
+        path = self.paths[0] if len(self.paths) == 1 else None
+        if not self.rows:
+            raise DataError("no examples", path)
+        raise DataError(f"two labels are needed to learn a classifier, found only {self.labels.names[0]}", path)

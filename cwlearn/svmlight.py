@@ -1,0 +1,231 @@
+"""svmlight text as batches of checked rows, parsed ahead of the learner by several threads; SciPy matrices of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwlearn._svmlight import BAD_LINE, TOO_WIDE, parse_rows
+from cwlearn.bad_lines import Grammar, find_flaw
+from cwlearn.errors import DataError
+from cwlearn.machine import usable_cores
+from cwlearn.native import check_rows
+from cwlearn.options import COUNT, SIZE, Options, one_of, option
+from cwlearn.pipeline import in_order
+from cwlearn.rows import Rows
+from cwlearn.text_files import Chunk, Lines
+
+CHUNK_BYTES = 1 << 20  # of text: fits, with the rows made of it, into the cache of a core
+
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
+@dataclass(frozen=True)
+class Reading(Options):
+    """How to read svmlight text."""
+
+    zero_based: str = option(
+        "auto",
+        one_of("auto", "yes", "no"),
+        "Whether 0 is an index: 'no' makes it an error. The index in the text is the column of the model in any case.",
+    )
+    unsorted: str = option("error", one_of("error", "sort"), "What to do with a line whose indices do not rise.")
+    on_bad_line: str = option("error", one_of("error", "skip"), "Stop at the first bad line, or report it and go on.")
+    max_bad: int = option(100, COUNT, "How many bad lines to skip before stopping after all.")
+    max_line: int = option(1 << 30, SIZE, "Bytes of the longest line.")
+
+    def grammar(self, labelled: bool) -> Grammar:
+        return Grammar(labelled, lowest=int(self.zero_based == "no"), sort=self.unsorted == "sort")
+
+
+def path_list(paths: Paths) -> list[str]:
+    """One path, or several, as strings."""
+    if isinstance(paths, (str, os.PathLike)):
+        paths = [paths]
+    return [os.fsdecode(path) for path in paths]
+
+
+@dataclass
+class Batch:
+    """The rows of a chunk of text.  Its arrays are used again for a later batch: who keeps them copies them."""
+
+    rows: Rows
+    labels: NDArray[np.float64]
+    queries: NDArray[np.int64]
+    lowest: int  # index as written, 2^63 - 1 without any
+    highest: int  # -1 without any
+    chunk: Chunk
+    n_lines: int
+    bad: list[tuple[int, DataError]]  # lines left out: which of the chunk, and why
+    fault: DataError | None = None  # what ended it
+    first_line: int = 1
+
+    @property
+    def n_features(self) -> int:
+        return self.rows.n_features
+
+    def line_of(self, row: int) -> int:
+        """The number of the line that a row was read from."""
+        left_out = {number for number, _ in self.bad}
+        rows = -1
+        for number, line in enumerate(self.chunk.text[: self.chunk.size].tobytes().split(b"\n")):
+            if line.strip() and not line.lstrip().startswith(b"#") and number not in left_out:
+                rows += 1
+                if rows == row:
+                    return self.first_line + number
+        raise IndexError(row)
+
+    def text_of(self, row: int) -> str:
+        """The label of a row as it is written."""
+        line = self.chunk.text[: self.chunk.size].tobytes().split(b"\n")[self.line_of(row) - self.first_line]
+        return line.split()[0].partition(b"#")[0].decode("ascii")
+
+    def row_with(self, index: int) -> int:
+        """The first row with this column."""
+        place = int(np.flatnonzero(self.rows.indices == index)[0])
+        return int(np.searchsorted(self.rows.indptr, place, side="right")) - 1
+
+    def error(self, row: int, what: str) -> DataError:
+        return DataError(what, self.chunk.path, self.line_of(row))
+
+
+@dataclass
+class _Space:
+    """The memory that one batch is read and parsed in."""
+
+    text: NDArray[np.uint8]
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+    def array(self, name: str, size: int, dtype: Any) -> NDArray[Any]:
+        """At least `size` numbers; the same ones as last time if they are enough."""
+        array = self.arrays.get(name)
+        if array is None or array.dtype != dtype or len(array) < size:
+            array = self.arrays[name] = np.empty(size, dtype)
+        return array
+
+
+class Reader:
+    """The batches of one or several files, in their order, whatever the number of threads."""
+
+    def __init__(
+        self,
+        paths: Paths,
+        reading: Reading | None = None,
+        *,
+        dtype: Any = "float32",
+        labelled: bool = True,
+        queries: bool = False,
+        hash_bits: int = 0,
+        threads: int | None = None,
+        chunk_bytes: int = CHUNK_BYTES,
+    ) -> None:
+        self.paths = path_list(paths)
+        self.reading = reading or Reading()
+        self.grammar = self.reading.grammar(labelled)
+        self.dtype = np.dtype(dtype)
+        self.with_queries = queries
+        self.hash_bits = hash_bits
+        self.threads = threads or usable_cores()
+        self.chunk_bytes = max(16, min(chunk_bytes, self.reading.max_line + 2))
+        self.skipped: list[DataError] = []  # bad lines so far
+
+    def __iter__(self) -> Iterator[Batch]:
+        self.skipped = []
+        lines = Lines(self.paths, self.chunk_bytes, self.reading.max_line)
+        spaces = [_Space(lines.new_buffer()) for _ in range(self.threads + 2)]
+        next_line = 1
+        for batch in in_order(lambda space: lines.next_chunk(space.text), self._parsed, spaces, self.threads):
+            batch.first_line = 1 if batch.chunk.begins else next_line
+            next_line = batch.first_line + batch.n_lines
+            for number, flaw in batch.bad:
+                self.skipped.append(self._placed(batch, number, flaw))
+                if len(self.skipped) > self.reading.max_bad:
+                    raise self.skipped[-1]
+            if batch.fault is not None:
+                raise self._placed(batch, batch.n_lines, batch.fault)
+            yield batch
+
+    def _placed(self, batch: Batch, number: int, flaw: DataError) -> DataError:
+        return DataError(str(flaw), batch.chunk.path, batch.first_line + number, flaw.column)
+
+    def _parsed(self, chunk: Chunk, space: _Space) -> Batch:
+        """Parse a chunk; bad lines are left out or end it, as `reading` says."""
+        if chunk.too_long:
+            fault = DataError(f"line longer than {self.reading.max_line} bytes (--max-line)")
+            return Batch(_no_rows(self.dtype), np.empty(0), np.empty(0, np.int64), 0, -1, chunk, 0, [], fault)
+        if len(chunk.text) > len(space.text):  # a very long line: do not keep that much memory for the others
+            space = _Space(chunk.text)
+        wide = bool(self.hash_bits)
+        while (batch := self._attempt(chunk, space, np.int64 if wide else np.int32)) is None:
+            wide = True
+        return batch
+
+    def _attempt(self, chunk: Chunk, space: _Space, index_dtype: Any) -> Batch | None:
+        """Parse with indices of one width; None if that is too narrow."""
+        most_rows, most_entries = chunk.size // 2 + 2, chunk.size // 4 + 2
+        indptr = space.array("indptr", most_rows + 1, np.int64)
+        indices = space.array("indices", most_entries, index_dtype)
+        values = space.array("values", most_entries, self.dtype)
+        labels = space.array("labels", most_rows, np.float64)
+        queries = space.array("queries", most_rows if self.with_queries else 0, np.int64)
+        indptr[0] = 0
+        grammar = self.grammar
+        n_rows = n_lines = start = 0
+        lowest, highest = 2**63 - 1, -1
+        bad: list[tuple[int, DataError]] = []
+        fault = None
+        while start < chunk.size and fault is None:
+            status, n_rows, lines, start, low, high = parse_rows(
+                indptr,
+                indices,
+                values,
+                labels,
+                queries,
+                chunk.text,
+                start,
+                chunk.size,
+                n_rows,
+                grammar.labelled,
+                grammar.lowest,
+                grammar.sort,
+                self.hash_bits,
+            )
+            lowest, highest, n_lines = min(lowest, low), max(highest, high), n_lines + lines
+            if status == TOO_WIDE:
+                return None
+            if status == BAD_LINE:
+                stop = start + chunk.text[start : chunk.size].tobytes().index(b"\n") + 1
+                flaw = find_flaw(chunk.text[start:stop].tobytes(), grammar)
+                fault = DataError(str(flaw or "not svmlight text"), column=flaw.column if flaw else None)
+                if self.reading.on_bad_line == "skip" and len(bad) <= self.reading.max_bad:
+                    bad.append((n_lines, fault))
+                    n_lines, start, fault = n_lines + 1, stop, None
+        nnz = indptr[n_rows]
+        columns = indices[:nnz].astype(np.int32) if 0 < self.hash_bits < 32 else indices[:nnz]
+        n_features = 1 << self.hash_bits if self.hash_bits else highest + 1
+        squares = space.array("squares", most_rows, np.float64)[:n_rows]
+        check_rows(squares, indptr[: n_rows + 1], columns, values[:nnz], n_features)
+        rows = Rows(indptr[: n_rows + 1], columns, values[:nnz], squares, n_features)
+        batch = Batch(rows, labels[:n_rows], queries[:n_rows], lowest, highest, chunk, n_lines, bad, fault)
+        if not np.isfinite(squares).all():
+            batch.fault, batch.n_lines = self._overflow(batch)
+        return batch
+
+    def _overflow(self, batch: Batch) -> tuple[DataError, int]:
+        """A row whose numbers are too large for the dtype, and which line of its chunk it is."""
+        row = int(np.flatnonzero(~np.isfinite(batch.rows.squares))[0])
+        start, stop = batch.rows.indptr[row : row + 2]
+        columns, values = batch.rows.indices[start:stop], batch.rows.values[start:stop]
+        infinite = np.flatnonzero(~np.isfinite(values))
+        what = f"the value of index {columns[infinite[0]]}" if len(infinite) else "the squared length of this row"
+        fault = DataError(f"{what} is out of range for {self.dtype}: bring the features to another scale")
+        return fault, batch.line_of(row) - batch.first_line
+
+
+def _no_rows(dtype: Any) -> Rows:
+    return Rows(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, dtype), np.empty(0), 0)

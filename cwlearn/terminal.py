@@ -1,0 +1,181 @@
+"""What a person at a terminal sees and does during a run: a bar, a table, messages, checkpoints and Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from cwlearn import model_file
+from cwlearn.errors import DataError
+from cwlearn.out_of_core import Run, Watch
+from cwlearn.svmlight import Batch
+
+PATIENCE = 0.5  # seconds without a bar
+
+
+class Terminated(BaseException):
+    """The program was asked to end by a signal."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def say(text: str) -> None:
+    """A message to the person, if somebody can read it."""
+    if sys.stderr is not None:
+        print(f"cwlearn: {text}".encode("utf-8", "backslashreplace").decode(), file=sys.stderr, flush=True)
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Make SIGTERM and SIGHUP exceptions, so that temporary files are removed on the way out."""
+
+    def end(number: int, frame: Any) -> None:
+        raise Terminated(number)
+
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    old = {number: signal.signal(number, end) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
+
+
+class Bar:
+    """A progress bar on a terminal, which comes only when the wait is long enough to want one."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._wanted = not quiet and sys.stderr is not None and sys.stderr.isatty()
+        self._bar: Any = None
+        self._start = time.monotonic()
+        self.begin("", None, "B")
+
+    def begin(self, what: str, total: int | None, unit: str) -> None:
+        self.close()
+        self._what, self._total, self._unit, self._done = what, total, unit, 0
+
+    def move_to(self, done: int, **facts: str) -> None:
+        """So many bytes or rows are done."""
+        if not self._wanted or time.monotonic() < self._start + PATIENCE:
+            return
+        if self._bar is None:
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=self._total, desc=self._what, unit=self._unit, unit_scale=True, leave=False)
+        self._bar.update(done - self._bar.n)
+        self._bar.set_postfix(facts, refresh=False)
+
+    def advance(self, rows: int, **facts: str) -> None:
+        self._done += rows
+        self.move_to(self._done, **facts)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+
+class Attendant(Watch):
+    """Shows how the training goes, keeps checkpoints, and stops it between two blocks of rows when asked to."""
+
+    def __init__(self, quiet: bool, table: bool = False, checkpoint: str | None = None, minutes: float = 0) -> None:
+        self._bar = Bar(quiet or table)
+        self._table = Table() if table else None
+        self._unit = "B"
+        self._start = time.monotonic()
+        self._minutes, self._checkpoint = minutes, checkpoint
+        self._saved_at = self._start
+        self.kept = 0  # rows learned by the last checkpoint
+        self._busy = self._stopping = False
+
+    def begin(self, what: str, total: int | None, unit: str) -> None:
+        self._unit = unit
+        self._bar.begin(what, total, unit)
+
+    def read(self, run: Run, batch: Batch) -> None:
+        if self._unit == "B":
+            self._bar.move_to(batch.chunk.position, **self._facts(run))
+
+    def learned(self, run: Run, rows: int) -> None:
+        if self._unit != "B":
+            self._bar.advance(rows, **self._facts(run))
+        if self._table is not None:
+            self._table.row(run)
+        if self._checkpoint is not None and time.monotonic() > self._saved_at + 60 * self._minutes:
+            self.save(run)
+        if self._stopping:
+            raise KeyboardInterrupt
+
+    def _facts(self, run: Run) -> dict[str, str]:
+        if run.learner is None or not run.learner.tally["rows"]:
+            return {}
+        tally = run.learner.tally
+        speed = run.done / max(1e-9, time.monotonic() - self._start)
+        return {"rows/s": f"{speed:.3g}", "error": f"{tally['mistakes'] / tally['rows']:.4f}"}
+
+    def skipped(self, flaw: DataError) -> None:
+        self._bar.close()
+        say(f"warning: {flaw}; line skipped")
+
+    def save(self, run: Run) -> None:
+        """Write a checkpoint: a model that knows how far it has come."""
+        assert run.learner is not None
+        assert self._checkpoint is not None
+        run.learner.unfinished = run.progress()
+        model_file.save(run.learner, self._checkpoint)
+        self.kept, self._saved_at = run.done, time.monotonic()
+
+    @contextmanager
+    def undisturbed(self) -> Iterator[None]:
+        self._busy = True
+        try:
+            yield
+        finally:
+            self._busy = False
+        if self._stopping:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def heeding_ctrl_c(self) -> Iterator[None]:
+        """The first Ctrl-C waits for the end of a block of rows; the second one does not."""
+
+        def interrupt(number: int, frame: Any) -> None:
+            if not self._busy or self._stopping:
+                raise KeyboardInterrupt
+            self._stopping = True
+
+        old = signal.signal(signal.SIGINT, interrupt)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, old)
+            self._bar.close()
+
+
+class Table:
+    """How the error falls, in the manner of Vowpal Wabbit: a line whenever twice as many rows have been learned."""
+
+    def __init__(self) -> None:
+        self._next = 1
+        self._rows = self._mistakes = 0
+
+    def row(self, run: Run) -> None:
+        assert run.learner is not None
+        tally = run.learner.tally
+        if not self._rows:
+            print(f"{'error':>10} {'since last':>10} {'rows':>12} {'updates':>12} {'features':>12}", file=sys.stderr)
+        if tally["rows"] >= self._next and tally["rows"] > self._rows:
+            since = (tally["mistakes"] - self._mistakes) / (tally["rows"] - self._rows)
+            print(
+                f"{tally['mistakes'] / tally['rows']:10.6f} {since:10.6f} {tally['rows']:12,} {tally['updates']:12,} "
+                f"{run.learner.state.n_features:12,}",
+                file=sys.stderr,
+            )
+            self._rows, self._mistakes = tally["rows"], tally["mistakes"]
+            self._next = 2 * self._rows
