@@ -25,13 +25,13 @@ FLAGS = ["-O3", "-funroll-loops", "-ffp-contract=off", "-fno-math-errno", "-fno-
 if sys.platform == "win32":
     FLAGS = []
 
-extensions = [
-    Extension(f"cwlearn.{name}", [f"cwlearn/{name}.pyx"], extra_compile_args=FLAGS) for name in ("_kernels", "_svmlight")
-]
+NAMES = ("_kernels", "_svmlight")
+extensions = [Extension(f"cwlearn.{name}", [f"cwlearn/{name}.pyx"], extra_compile_args=FLAGS) for name in NAMES]
 if platform.machine() in ("x86_64", "AMD64") and sys.platform != "win32":
     v3 = [*FLAGS, "-march=x86-64-v3"]
-    extensions.append(
-        Extension("cwlearn._kernels_v3", ["cwlearn/_kernels_v3.pyx"], extra_compile_args=v3, optional=True)
-    )
+    extensions += [
+        Extension(f"cwlearn.{name}_v3", [f"cwlearn/{name}_v3.pyx"], extra_compile_args=v3, optional=True)
+        for name in NAMES
+    ]
 
 setup(ext_modules=cythonize(extensions, compiler_directives=DIRECTIVES, force=DEBUG))

@@ -5,13 +5,18 @@
 `parse_rows` stops at the first line that is not of this form.  What is wrong with it is not told here: `bad_lines.py`
 reads that one line again, slowly, and finds the words.
 
-Numbers are read eight digits at a time, as one 64-bit word (Lemire, "Number parsing at a gigabyte per second",
-Software: Practice and Experience 51, 2021).  A decimal is w 10^q with integers w and q.  If w < 2^53 and |q| <= 22 both
-factors are exact doubles, and one multiplication or division rounds correctly (Clinger, PLDI 1990); w < 2^64 goes
-through a 128-bit product with a table of powers (Lemire's algorithm 1); the rest through strtod.
+The text is gone over twice, a window at a time.  First all bytes that are no digits are marked, 16 at a time; then the
+numbers between the marks are read, eight digits at a time as one word (Langdale, Lemire, "Parsing gigabytes of JSON per
+second", VLDB Journal 28, 2019).  So where a number begins does not depend on how long the last one was found to be, and
+the processor works at several of them at once.
+
+A decimal is w 10^q with integers w and q.  If w < 2^53 and |q| <= 22 both factors are exact doubles, and one
+multiplication or division rounds correctly (Clinger, PLDI 1990); w < 2^64 goes through a 128-bit product with a table of
+powers (Lemire, "Number parsing at a gigabyte per second", Software: Practice and Experience 51, 2021, algorithm 1); the
+rest through strtod.
 """
 
-from libc.stdint cimport INT32_MAX, INT64_MAX, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT32_MAX, INT64_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy
 
 cdef extern from *:
@@ -25,7 +30,9 @@ cdef extern from *:
     #include <intrin.h>
     static int cwlearn_zeros_below(unsigned long long word) { unsigned long n; _BitScanForward64(&n, word); return n; }
     static int cwlearn_zeros_above(unsigned long long word) { unsigned long n; _BitScanReverse64(&n, word); return 63 - n; }
+    #define cwlearn_ones(word) ((int) __popcnt64(word))
     #else
+    #define cwlearn_ones(word) __builtin_popcountll(word)
     #define cwlearn_zeros_below(word) __builtin_ctzll(word)
     #define cwlearn_zeros_above(word) __builtin_clzll(word)
     #endif
@@ -33,6 +40,28 @@ cdef extern from *:
     #define cwlearn_little_endian(word) __builtin_bswap64(word)
     #else
     #define cwlearn_little_endian(word) (word)
+    #endif
+
+    /* One bit for each of 64 bytes, the first one lowest: set where it is not a digit. */
+    #if defined(__SSE2__) || defined(_M_X64)
+    #include <emmintrin.h>
+    static inline unsigned long long cwlearn_not_digits(const unsigned char *p) {
+        const __m128i zero = _mm_set1_epi8('0'), nine = _mm_set1_epi8(9);
+        unsigned long long digits = 0;
+        int k;
+        for (k = 0; k < 4; k++) {
+            __m128i a = _mm_sub_epi8(_mm_loadu_si128((const __m128i *) (p + 16 * k)), zero);
+            digits |= (unsigned long long) _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(a, nine), a)) << 16 * k;
+        }
+        return ~digits;
+    }
+    #else
+    static inline unsigned long long cwlearn_not_digits(const unsigned char *p) {
+        unsigned long long others = 0;
+        int k;
+        for (k = 0; k < 64; k++) others |= (unsigned long long) ((unsigned char) (p[k] - '0') > 9) << k;
+        return others;
+    }
     #endif
 
     /* strtod with a decimal point, wherever the program runs */
@@ -52,7 +81,9 @@ cdef extern from *:
     #endif
     """
     int zeros_below "cwlearn_zeros_below" (uint64_t word) noexcept nogil
+    int ones "cwlearn_ones" (uint64_t word) noexcept nogil
     int zeros_above "cwlearn_zeros_above" (uint64_t word) noexcept nogil
+    uint64_t not_digits "cwlearn_not_digits" (const uint8_t* p) noexcept nogil
     uint64_t little_endian "cwlearn_little_endian" (uint64_t word) noexcept nogil
     void make_locale "cwlearn_make_locale" () noexcept nogil
     double rounded_by_libc "cwlearn_strtod" (const char* text) noexcept nogil
@@ -67,7 +98,7 @@ ctypedef fused index_t:
 
 ctypedef const uint8_t* Place
 
-PADDING = 32                  # bytes that must follow a text: words are read beyond its end
+PADDING = 64                  # bytes that must stand before and after a text: words are read beyond its ends
 cdef Py_ssize_t PADDED = PADDING
 cdef uint64_t GOLDEN = 0x9E3779B97F4A7C15    # 2^64 / golden ratio: multiples of it spread evenly (Knuth, TAOCP 3, 6.4)
 cdef enum Status:             # of a line, and so of a text
@@ -76,6 +107,7 @@ DONE, BAD_LINE, TOO_WIDE = FINE, BAD, WIDE   # for Python
 cdef enum:
     SMALLEST_POWER = -342     # below 10^-342 * 2^64 all is 0, above 10^308 all is infinite
     LARGEST_POWER = 308
+    WINDOW = 2048             # bytes whose marks are found at a time
 
 cdef double[23] TENS          # the powers of ten that a double holds exactly
 cdef uint64_t[LARGEST_POWER - SMALLEST_POWER + 1] POWERS_HIGH, POWERS_LOW    # 10^q, its first 128 bits
@@ -107,25 +139,19 @@ make_tables()
 make_locale()
 
 
-cdef struct Digits:
-    uint64_t number
-    int count                 # 8: there may be more
+cdef inline uint64_t eight_digits(uint64_t word) noexcept nogil:
+    """The number that eight bytes from 0 to 9 make, the lowest one being its first digit."""
+    word = word * 10 + (word >> 8)          # pairs, then fours, then all eight
+    return <uint32_t> (((word & 0x000000FF000000FFu) * 0x000F424000000064u
+                        + ((word >> 16) & 0x000000FF000000FFu) * 0x0000271000000001u) >> 32)
 
 
-cdef inline Digits digits_at(Place p) noexcept nogil:
-    """The number that the digits at p make, of at most eight of them."""
-    cdef uint64_t word, others
-    cdef int count = 8
-    memcpy(&word, p, 8)
-    word = little_endian(word) ^ 0x3030303030303030u             # digits become 0..9
-    others = (word | (word + 0x7676767676767676u)) & 0x8080808080808080u   # exact up to the first that is no digit
-    if others:
-        count = zeros_below(others) >> 3
-        word = (word << 8) << (56 - 8 * count)                   # leading zeros, and what follows the digits is gone
-    word = word * 10 + (word >> 8)                               # pairs, then fours, then all eight
-    word = ((word & 0x000000FF000000FFu) * 0x000F424000000064u
-            + ((word >> 16) & 0x000000FF000000FFu) * 0x0000271000000001u) >> 32
-    return Digits(word & 0xFFFFFFFFu, count)
+cdef inline uint64_t number_before(Place end, int64_t count) noexcept nogil:
+    """The number that the `count` digits before `end` make: one to eight of them."""
+    cdef uint64_t word
+    cdef int64_t others = 64 - 8 * count    # bits of what stands before them
+    memcpy(&word, end - 8, 8)
+    return eight_digits((little_endian(word) ^ 0x3030303030303030u) >> others << others)
 
 
 cdef inline bint is_blank(Place p) noexcept nogil:
@@ -254,27 +280,20 @@ cdef Place read_long_number(Place p, double* value) noexcept nogil:
     return p
 
 
-cdef inline Place read_number(Place p, double* value) noexcept nogil:
-    """As `read_long_number`; at once for up to seven digits before and after the point."""
-    cdef bint negative = p[0] == c"-"
-    cdef Digits whole = digits_at(p + negative)
-    cdef Digits part
-    cdef Place end = p + negative + whole.count
-    cdef double number
-    if 0 < whole.count < 8:
-        if end[0] == c".":
-            part = digits_at(end + 1)
-            end += 1 + part.count
-            if part.count < 8 and end[0] | 32 != c"e":
-                number = <int64_t> whole.number * TENS[part.count] + <int64_t> part.number   # exact
-                number /= TENS[part.count]
-                value[0] = -number if negative else number
-                return end
-        elif end[0] | 32 != c"e":
-            number = <double> <int64_t> whole.number
-            value[0] = -number if negative else number
-            return end
-    return read_long_number(p, value)
+cdef inline bint decimal_before(Place end, uint64_t whole, int64_t part, double* value) noexcept nogil:
+    """The decimal with `whole` < 10^7 before the point and the `part` digits before `end` behind it, if that is easy."""
+    cdef uint64_t w
+    if part == 0:
+        value[0] = <double> <int64_t> whole
+    elif part <= 8:
+        value[0] = (<int64_t> whole * TENS[part] + <int64_t> number_before(end, part)) / TENS[part]
+    elif part <= 16 and whole < 1000:
+        w = number_before(end - 8, part - 8) * 100000000 + number_before(end, 8)
+        w += whole * <uint64_t> TENS[part]
+        return w > 0 and rounded(w, -part, value)
+    else:
+        return False
+    return True
 
 
 cdef Place read_integer(Place p, uint64_t limit, int64_t* number) noexcept nogil:
@@ -343,22 +362,83 @@ cdef Py_ssize_t hashed_row(index_t* indices, floating* values, Py_ssize_t n, int
     return kept + 1 if n else 0
 
 
+cdef struct Marks:            # the places of all bytes that are no digits, one after the other
+    Place base                # of the window
+    Place end                 # of the text
+    uint16_t* offsets         # of the marks in the window
+    const uint16_t* next
+    const uint16_t* last      # where they end
+
+
+cdef inline void put_marks(uint16_t* out, int at, uint64_t* others, int count) noexcept nogil:
+    cdef int k
+    for k in range(count):
+        out[k] = <uint16_t> (at + zeros_below(others[0] | 0x8000000000000000u))
+        others[0] &= others[0] - 1
+
+
+cdef int find_marks(uint16_t* out, Place start, int64_t size) noexcept nogil:
+    """Offsets of the marks in `size` bytes; returns how many there are."""
+    cdef uint64_t others
+    cdef int at, count
+    cdef int n = 0
+    for at in range(0, <int> size, 64):
+        others = not_digits(start + at)
+        count = ones(others)
+        put_marks(out + n, at, &others, 8)  # more than there are, perhaps, which is faster than stopping in time
+        if count > 8:
+            put_marks(out + n + 8, at, &others, 8)
+            if count > 16:
+                put_marks(out + n + 16, at, &others, 8)
+                if count > 24:
+                    put_marks(out + n + 24, at, &others, 40)
+        n += count
+    return n
+
+
+cdef inline void open_window(Marks* marks, Place start) noexcept nogil:
+    marks.base = start
+    marks.next = marks.offsets
+    marks.last = marks.offsets + find_marks(marks.offsets, start, min(WINDOW, marks.end - start))
+
+
+cdef inline Place next_mark(Marks* marks) noexcept nogil:
+    """The next byte that is no digit; there must be one."""
+    while marks.next == marks.last:
+        open_window(marks, marks.base + WINDOW)
+    marks.next += 1
+    return marks.base + (marks.next - 1)[0]
+
+
+cdef inline void go_to(Marks* marks, Place place) noexcept nogil:
+    """Make the next mark the first one at `place` or behind it."""
+    if place >= marks.base + WINDOW:
+        open_window(marks, place)
+    while marks.next < marks.last and marks.base + marks.next[0] < place:
+        marks.next += 1
+
+
 cdef inline Place read_entries(
-    Place p, index_t* indices, floating* values, int64_t* n_entries, int64_t* query, bint may_have_query,
+    Place p, Marks* marks, index_t* indices, floating* values, int64_t* n_entries, int64_t* query, bint may_have_query,
     int64_t lowest_allowed, bint sort, int* status,
 ) noexcept nogil:
     """The entries from p to the end of the line: the place of that end, or NULL with a status."""
     cdef int64_t n = 0
     cdef int64_t previous = lowest_allowed - 1
     cdef int64_t index = 0
+    cdef int64_t count, part
+    cdef uint64_t whole
     cdef double value = 0
-    cdef Digits digits
+    cdef Place mark, start
+    cdef bint negative, easy
     status[0] = BAD
+    go_to(marks, p)
     while True:
-        digits = digits_at(p)
-        if 0 < digits.count < 8:
-            index = <int64_t> digits.number
-            p += digits.count
+        mark = next_mark(marks)
+        count = mark - p
+        if mark[0] == c":" and 0 < count <= 8:
+            index = <int64_t> number_before(mark, count)
+            p = mark + 1
         else:
             while is_blank(p):
                 p += 1
@@ -370,26 +450,55 @@ cdef inline Place read_entries(
                 p = read_query(p + 4, query)
                 if p == NULL or not ends_here(p):
                     return NULL
+                go_to(marks, p)
                 continue
             p = read_integer(p + (p[0] == c"+"), INT64_MAX - 1, &index)
-            if p == NULL:
+            if p == NULL or p[0] != c":":
                 return NULL
             if index_t is int32_t:
                 if index > INT32_MAX:
                     status[0] = WIDE
                     return NULL
+            p += 1
+            go_to(marks, p)
         may_have_query = False
-        if p[0] != c":" or index <= previous:
+        if index <= previous:
             return NULL
         if not sort:
             previous = index
-        p = read_number(p + 1, &value)
-        if p == NULL or not ends_here(p):
-            return NULL
-        p += p[0] == c" "
+
+        start = p
+        mark = next_mark(marks)
+        negative = mark == p and p[0] == c"-"
+        if negative:
+            p += 1
+            mark = next_mark(marks)
+        count = mark - p
+        easy = 0 < count < 8
+        if easy:
+            whole = p[0] - c"0" if count == 1 else number_before(mark, count)
+            part = 0
+            if mark[0] == c".":
+                p = mark + 1
+                mark = next_mark(marks)
+                part = mark - p
+            easy = (mark[0] == c" " or mark[0] == c"\n") and decimal_before(mark, whole, part, &value)
+        if easy:
+            value = -value if negative else value
+        else:
+            mark = read_long_number(start, &value)
+            if mark == NULL or not ends_here(mark):
+                return NULL
+            go_to(marks, mark + 1)
         indices[n] = <index_t> index
         values[n] = <floating> value
         n += 1
+        if mark[0] == c"\n":
+            n_entries[0] = n
+            return mark
+        p = mark + (mark[0] == c" ")        # usually the next entry begins there
+        if mark[0] != c" ":
+            go_to(marks, p)
 
 
 def parse_rows(
@@ -409,8 +518,8 @@ def parse_rows(
     status is DONE, BAD_LINE (where: the start of that line), or TOO_WIDE for an index beyond int32.
     """
     cdef int64_t size = stop - start
-    if not 0 <= start <= stop <= text.shape[0] - PADDED or (size and text[stop - 1] != c"\n"):
-        raise ValueError("the text must end with a line and be followed by padding")
+    if not PADDED <= start <= stop <= text.shape[0] - PADDED or (size and text[stop - 1] != c"\n"):
+        raise ValueError("the text must end with a line, between paddings")
     # A row has two bytes at least ("1\n"), an entry four ("1:1 "), or one less at the end of a line.
     if n_rows < 0 or indptr.shape[0] < n_rows + size // 2 + 2 or labels.shape[0] < n_rows + size // 2 + 1:
         raise ValueError("the arrays are too short for the rows of the text")
@@ -434,7 +543,12 @@ def parse_rows(
     cdef int64_t query
     cdef double label = 0
     cdef int status = FINE
+    cdef uint16_t[WINDOW + 64] offsets
+    cdef Marks marks
+    marks.offsets = offsets
+    marks.end = end
     with nogil:
+        open_window(&marks, p)
         while p < end:
             line = p
             while is_blank(p):
@@ -442,12 +556,12 @@ def parse_rows(
             if p[0] != c"\n" and p[0] != c"#":
                 status = BAD
                 if labelled:
-                    p = read_number(p, &label)
+                    p = read_long_number(p, &label)
                     if p == NULL or not ends_here(p):
                         break
                 query = 0
                 p = read_entries(
-                    p, index0 + n, value0 + n, &count, &query, labelled, lowest_allowed, sort, &status)
+                    p, &marks, index0 + n, value0 + n, &count, &query, labelled, lowest_allowed, sort, &status)
                 if p == NULL or (sort and not sorted_row(index0 + n, value0 + n, count)):
                     break
                 status = FINE

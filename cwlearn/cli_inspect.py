@@ -11,11 +11,21 @@ import numpy as np
 
 from cwlearn import model_file
 from cwlearn.errors import shown
-from cwlearn.flags import written
+from cwlearn.flags import checked, written
 from cwlearn.learner import Learner
+from cwlearn.options import COUNT
+
+EXAMPLE = "  cwlearn inspect spam.npz --top 20 --names words.txt"
 
 
-def inspect(arguments: argparse.Namespace) -> None:
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help="file with the model")
+    parser.add_argument("--top", type=checked(COUNT), default=10, metavar="N", help="weights to show (default: 10)")
+    parser.add_argument("--names", metavar="FILE", help="names of the features, one a line, the first that of index 1")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> None:
     learner = model_file.load(arguments.model)
     names = _feature_names(arguments.names, learner)
     state = learner.predictor

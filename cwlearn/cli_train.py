@@ -11,11 +11,12 @@ from typing import Any
 
 from cwlearn import model_file
 from cwlearn.atomic_file import check_writable
-from cwlearn.cli_paths import UsageError, check_paths
+from cwlearn.cli_common import DATA_HELP, UsageError, add_output, check_paths
 from cwlearn.errors import ModelError, shown
-from cwlearn.flags import flag, given, written
+from cwlearn.flags import add_options, add_rules, checked, flag, given, written
 from cwlearn.labels import Labels
 from cwlearn.learner import Learner, Training
+from cwlearn.options import LEVEL, POSITIVE
 from cwlearn.out_of_core import Run, Space
 from cwlearn.rules import RULES, Rule
 from cwlearn.state import Tally
@@ -23,16 +24,59 @@ from cwlearn.svmlight import Reading
 from cwlearn.terminal import Attendant, say
 
 DEFAULT_RULE = "arow"
+EXAMPLE = """\
+  cwlearn train mails.svm -m spam.npz                             a model with all defaults
+  cwlearn train big.svm.gz -m big.npz -a cw --epochs 1            one pass, in bounded memory
+  cwlearn train more.svm -m big.npz --resume big.npz --epochs 1   go on where it stopped"""
 
 
-def train(arguments: argparse.Namespace) -> None:
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("data", nargs="+", metavar="DATA", help=DATA_HELP)
+    parser.add_argument("-m", "--model", required=True, metavar="MODEL", help="file to write the model to")
+    parser.add_argument("-a", "--algorithm", choices=RULES, help=f"which one (default: {DEFAULT_RULE})")
+    parser.add_argument("--resume", metavar="MODEL", help="go on with this model, exactly where it stopped")
+    parser.add_argument("--force", action="store_true", help="resume with other parameters or data than before")
+    parser.add_argument(
+        "--checkpoint", type=checked(POSITIVE), metavar="MINUTES", help="keep a copy in MODEL.checkpoint so often"
+    )
+    parser.add_argument("--labels", type=_labels, metavar="A,B", help="all the labels there are (default: those found)")
+    parser.add_argument("--seed", type=checked(LEVEL), default=0, metavar="N", help="of the shuffles (default: 0)")
+    add_output(parser)
+    parser.add_argument("-v", "--verbose", action="store_true", help="print a table of the error as it falls")
+    add_rules(parser.add_argument_group("parameters of the algorithms"))
+    epochs: dict[int, list[str]] = {}
+    for rule in RULES.values():
+        epochs.setdefault(rule.default_epochs, []).append(rule.name)
+    add_options(
+        parser.add_argument_group("training"),
+        Training,
+        without=("random_state", "warm_start", "verbose"),
+        epochs=", ".join(f"{number} ({', '.join(names)})" for number, names in epochs.items()),
+        shuffle="yes, but for one epoch, which takes the rows as they come and so keeps none of them",
+    )
+    add_options(parser.add_argument_group("memory"), Space)
+    add_options(parser.add_argument_group("reading"), Reading)
+
+
+def _labels(text: str) -> dict[float, str]:
+    """Labels with commas between them."""
+    try:
+        labels = {float(part): part.strip() for part in text.split(",")}
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be numbers with commas between them, got {text!r}") from None
+    if len(labels) != 2:
+        raise argparse.ArgumentTypeError(f"must be two different labels, got {text!r}")
+    return labels
+
+
+def run(arguments: argparse.Namespace) -> None:
     check_paths(arguments.data, arguments.model)
     check_writable(arguments.model)
     learner = None if arguments.resume is None else model_file.load(arguments.resume)
     checkpoint = None if arguments.checkpoint is None else f"{arguments.model}.checkpoint"
     attendant = Attendant(arguments.quiet or arguments.json, arguments.verbose, checkpoint, arguments.checkpoint or 0)
     rule, training = chosen_options(arguments, learner)
-    run = Run(
+    training_run = Run(
         arguments.data,
         rule,
         training,
@@ -43,15 +87,15 @@ def train(arguments: argparse.Namespace) -> None:
         attendant,
     )
     if learner is not None and learner.unfinished is not None:
-        check_same_run(learner.unfinished, run, arguments.force)
+        check_same_run(learner.unfinished, training_run, arguments.force)
     before = learner.tally if learner else Tally(rows=0, updates=0, mistakes=0, squares=0)
     start = time.perf_counter()
     try:
         with attendant.heeding_ctrl_c():
-            learner = run.train()
+            learner = training_run.train()
             model_file.save(learner, arguments.model)
     except KeyboardInterrupt:
-        say(what_was_kept(run, attendant, checkpoint, arguments.model))
+        say(what_was_kept(training_run, attendant, checkpoint, arguments.model))
         raise
     if checkpoint is not None and os.path.exists(checkpoint):
         os.unlink(checkpoint)
@@ -63,15 +107,15 @@ def train(arguments: argparse.Namespace) -> None:
     report = {
         "model": arguments.model,
         "algorithm": learner.rule.name,
-        "rows": run.rows,
-        "nonzeros": run.nonzeros,
+        "rows": training_run.rows,
+        "nonzeros": training_run.nonzeros,
         "features": learner.state.n_features,
         "labels": learner.label_names,
         "updates": updates,
         "mistakes": mistakes,
         "progressive_error": mistakes / max(1, rows),
         "epochs": training.epochs,
-        "bad_lines": run.bad_lines,
+        "bad_lines": training_run.bad_lines,
         "seconds": time.perf_counter() - start,
     }
     if arguments.json:
@@ -80,7 +124,7 @@ def train(arguments: argparse.Namespace) -> None:
         print(
             f"{shown(arguments.model)}: {learner.rule.name} model of {report['features']:,} features, labels "
             f"{' '.join(learner.label_names)}\n"
-            f"{run.rows:,} rows, {run.nonzeros:,} nonzeros, {training.epochs} "
+            f"{training_run.rows:,} rows, {training_run.nonzeros:,} nonzeros, {training.epochs} "
             f"{'epoch' if training.epochs == 1 else 'epochs'}, {report['seconds']:.2f} s; "
             f"progressive error {report['progressive_error']:.4f} ({mistakes:,} mistakes, {updates:,} updates)"
         )

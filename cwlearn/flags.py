@@ -38,9 +38,7 @@ def add(group: Group, name: str, check: Check, text: str) -> None:
     if check is BOOLEAN:
         group.add_argument(flag(name), action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text)
     else:
-        group.add_argument(
-            flag(name), type=checked(check), default=argparse.SUPPRESS, metavar=check.form.upper(), help=text
-        )
+        group.add_argument(flag(name), type=checked(check), default=argparse.SUPPRESS, metavar=check.form, help=text)
 
 
 def add_options(group: Group, owner: type[Options], without: Iterable[str] = (), **defaults: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from queue import SimpleQueue
-from typing import Any, TypeVar
+from queue import Empty, SimpleQueue
+from typing import Any, Generic, TypeVar
 
 Space = TypeVar("Space")
 Thing = TypeVar("Thing")
@@ -24,56 +24,85 @@ def in_order(
     `take` is called by one thread at a time, and the results come in the order of these calls.  A space is memory to
     work in: it is used again when the result that was made in it has been done with, which is when the next one is
     asked for.  So there are never more results waiting than spaces.  An exception comes in its turn.
+
+    Of several threads one is the caller's own: while its next result is not ready it works like the others.  So there
+    are no more threads than asked for, which is what a machine with as many cores does best with.
     """
-    free: SimpleQueue[Space] = SimpleQueue()
-    for space in spaces:
-        free.put(space)
-    numbers = itertools.count()
-    taking = threading.Lock()
-    arrived = threading.Condition()
-    finished: dict[int, tuple[Any, BaseException | None, Space]] = {}
-    stopped = False
-
-    def run() -> None:
-        ended = False
-        while not ended:
-            space = free.get()
-            if stopped:
-                return
-            result, fault = None, None
-            with taking:
-                number = next(numbers)
-                try:
-                    thing = take(space)
-                except BaseException as error:
-                    thing, fault = None, error
-            ended = thing is None
-            try:
-                result = None if thing is None else work(thing, space)
-            except BaseException as error:
-                fault, ended = error, True
-            with arrived:
-                finished[number] = result, fault, space
-                arrived.notify()
-
+    crew = _Crew(take, work, spaces)
     # Daemons, since one may be waiting for a pipe that never speaks when the program ends.
-    workers = [threading.Thread(target=run, daemon=True) for _ in range(threads)]
+    workers = [threading.Thread(target=crew.work_on, daemon=True) for _ in range(max(1, threads - 1))]
     for worker in workers:
         worker.start()
     try:
         for number in itertools.count():
-            with arrived:
-                arrived.wait_for(lambda: number in finished)  # noqa: B023
-                result, fault, space = finished.pop(number)
+            while threads > 1 and number not in crew.finished and crew.work_once():
+                pass
+            result, fault, space = crew.wait_for(number)
             if fault is not None:
                 raise fault
             if result is None:
                 return
             yield result
-            free.put(space)
+            crew.free.put(space)
     finally:
-        stopped = True
+        crew.stopped = True
         for _ in workers:
-            free.put(spaces[0])  # wakes those that wait for one
+            crew.free.put(spaces[0])  # wakes those that wait for one
         for worker in workers:
             worker.join(0.2)
+
+
+class _Crew(Generic[Space, Thing, Result]):
+    """What the threads share."""
+
+    def __init__(
+        self, take: Callable[[Space], Thing | None], work: Callable[[Thing, Space], Result], spaces: Sequence[Space]
+    ) -> None:
+        self._take, self._work = take, work
+        self._numbers = itertools.count()
+        self._taking = threading.Lock()
+        self._arrived = threading.Condition()
+        self.free: SimpleQueue[Space] = SimpleQueue()
+        for space in spaces:
+            self.free.put(space)
+        self.finished: dict[int, tuple[Any, BaseException | None, Space]] = {}
+        self.stopped = False  # nobody wants more results
+
+    def work_on(self) -> None:
+        """What a thread does."""
+        while self._work_in(self.free.get()):
+            pass
+
+    def work_once(self) -> bool:
+        """Do one thing, if there is space for it and nobody is taking one at this moment."""
+        if self._taking.locked():
+            return False
+        try:
+            return self._work_in(self.free.get_nowait())
+        except Empty:
+            return False
+
+    def _work_in(self, space: Space) -> bool:
+        """Take one thing and work on it; False if there are no more."""
+        if self.stopped:
+            return False
+        thing = result = fault = None
+        with self._taking:
+            number = next(self._numbers)
+            try:
+                thing = self._take(space)
+            except BaseException as error:
+                fault = error
+        try:
+            result = None if thing is None else self._work(thing, space)
+        except BaseException as error:
+            fault = error
+        with self._arrived:
+            self.finished[number] = result, fault, space
+            self._arrived.notify()
+        return result is not None
+
+    def wait_for(self, number: int) -> tuple[Any, BaseException | None, Space]:
+        with self._arrived:
+            self._arrived.wait_for(lambda: number in self.finished)
+            return self.finished.pop(number)

@@ -6,7 +6,6 @@ The formulas are in `_rules.pxd`; CONTRIBUTING.md says how to add a rule.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any, ClassVar
 
 import numpy as np
@@ -120,6 +119,8 @@ class WeightedRule(Rule):
 
 def normal_quantile(confidence: float) -> float:
     """phi = Phi^-1(eta), without SciPy."""
+    from statistics import NormalDist  # slow to import, and not for all rules
+
     return NormalDist().inv_cdf(confidence)
 
 

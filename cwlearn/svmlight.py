@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn._svmlight import BAD_LINE, TOO_WIDE, parse_rows
+from cwlearn._svmlight import BAD_LINE, TOO_WIDE
 from cwlearn.bad_lines import Grammar, find_flaw
 from cwlearn.errors import DataError
 from cwlearn.machine import usable_cores
-from cwlearn.native import check_rows
+from cwlearn.native import check_rows, parse_rows
 from cwlearn.options import COUNT, SIZE, Options, one_of, option
 from cwlearn.pipeline import in_order
 from cwlearn.rows import Rows
@@ -73,7 +73,7 @@ class Batch:
         """The number of the line that a row was read from."""
         left_out = {number for number, _ in self.bad}
         rows = -1
-        for number, line in enumerate(self.chunk.text[: self.chunk.size].tobytes().split(b"\n")):
+        for number, line in enumerate(self.chunk.lines):
             if line.strip() and not line.lstrip().startswith(b"#") and number not in left_out:
                 rows += 1
                 if rows == row:
@@ -82,7 +82,7 @@ class Batch:
 
     def text_of(self, row: int) -> str:
         """The label of a row as it is written."""
-        line = self.chunk.text[: self.chunk.size].tobytes().split(b"\n")[self.line_of(row) - self.first_line]
+        line = self.chunk.lines[self.line_of(row) - self.first_line]
         return line.split()[0].partition(b"#")[0].decode("ascii")
 
     def row_with(self, index: int) -> int:
@@ -167,7 +167,8 @@ class Reader:
 
     def _attempt(self, chunk: Chunk, space: _Space, index_dtype: Any) -> Batch | None:
         """Parse with indices of one width; None if that is too narrow."""
-        most_rows, most_entries = chunk.size // 2 + 2, chunk.size // 4 + 2
+        size = chunk.stop - chunk.start
+        most_rows, most_entries = size // 2 + 2, size // 4 + 2
         indptr = space.array("indptr", most_rows + 1, np.int64)
         indices = space.array("indices", most_entries, index_dtype)
         values = space.array("values", most_entries, self.dtype)
@@ -175,11 +176,12 @@ class Reader:
         queries = space.array("queries", most_rows if self.with_queries else 0, np.int64)
         indptr[0] = 0
         grammar = self.grammar
-        n_rows = n_lines = start = 0
+        n_rows = n_lines = 0
+        start = chunk.start
         lowest, highest = 2**63 - 1, -1
         bad: list[tuple[int, DataError]] = []
         fault = None
-        while start < chunk.size and fault is None:
+        while start < chunk.stop and fault is None:
             status, n_rows, lines, start, low, high = parse_rows(
                 indptr,
                 indices,
@@ -188,7 +190,7 @@ class Reader:
                 queries,
                 chunk.text,
                 start,
-                chunk.size,
+                chunk.stop,
                 n_rows,
                 grammar.labelled,
                 grammar.lowest,
@@ -199,7 +201,7 @@ class Reader:
             if status == TOO_WIDE:
                 return None
             if status == BAD_LINE:
-                stop = start + chunk.text[start : chunk.size].tobytes().index(b"\n") + 1
+                stop = start + chunk.text[start : chunk.stop].tobytes().index(b"\n") + 1
                 flaw = find_flaw(chunk.text[start:stop].tobytes(), grammar)
                 fault = DataError(str(flaw or "not svmlight text"), column=flaw.column if flaw else None)
                 if self.reading.on_bad_line == "skip" and len(bad) <= self.reading.max_bad:

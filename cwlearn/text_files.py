@@ -31,15 +31,20 @@ HEAD = 6  # bytes that tell what a file is
 
 @dataclass
 class Chunk:
-    """Whole lines of one file: text[:size], followed by padding."""
+    """Whole lines of one file: text[start:stop], between paddings."""
 
     text: NDArray[np.uint8]
-    size: int
+    stop: int
     path: str
     begins: bool  # the first chunk of its file
     plain: bool  # its file is not compressed
     position: int  # bytes of all files read so far, as they are on disk
     too_long: bool = False  # no line, but the beginning of one that is longer than allowed
+    start: int = PADDING
+
+    @property
+    def lines(self) -> list[bytes]:
+        return self.text[self.start : self.stop].tobytes().split(b"\n")
 
 
 class TextFile:
@@ -164,7 +169,7 @@ class Lines:
         self._before = 0  # size of the files that are done
 
     def new_buffer(self) -> NDArray[np.uint8]:
-        return np.empty(self.chunk_bytes + PADDING, np.uint8)
+        return np.empty(self.chunk_bytes + 2 * PADDING, np.uint8)
 
     def next_chunk(self, text: NDArray[np.uint8]) -> Chunk | None:
         """The next lines, in `text` or, where one line does not fit into it, in a larger buffer; None at the end."""
@@ -175,22 +180,22 @@ class Lines:
                 self._file = TextFile(self._paths.pop(0))
                 self._begins = True
                 self._check_encoding(self._file)
-            filled = len(self._carry)
+            filled = PADDING + len(self._carry)
             if filled + 1 + PADDING > len(text):
                 text = np.empty(2 * filled + PADDING, np.uint8)
-            text[:filled] = np.frombuffer(self._carry, np.uint8)
+            text[PADDING:filled] = np.frombuffer(self._carry, np.uint8)
             room = len(text) - PADDING - 1  # for a line end that may have to be added
             filled += self._file.read_into(memoryview(text)[filled:room])  # type: ignore[arg-type]
             ended = filled < room
-            stop = filled if ended else _end_of_last_line(text, filled)
+            stop = filled if ended else _end_of_last_line(text, PADDING, filled)
             self._carry = text[stop:filled].tobytes()
-            if stop == 0 and not ended and filled > self.max_line:
-                return Chunk(text, 0, self._file.path, self._begins, True, 0, too_long=True)
-            if stop == 0 and not ended and b"\r" not in self._carry[:-1]:
-                continue  # a line longer than the buffer; try one of twice its size
-            if stop == 0 and not ended:  # lines that end with CR only: let the parser find that out
-                stop, self._carry = filled, b""
-            if stop and text[stop - 1] != ord("\n"):
+            if stop == PADDING and not ended:
+                if filled - PADDING > self.max_line:
+                    return Chunk(text, stop, self._file.path, self._begins, True, 0, too_long=True)
+                if b"\r" not in self._carry[:-1]:
+                    continue  # a line longer than the buffer: try one of twice its size
+                stop, self._carry = filled, b""  # lines that end with CR only: let the parser find that out
+            if stop > PADDING and text[stop - 1] != ord("\n"):
                 text[stop] = ord("\n")
                 stop += 1
             text[stop : stop + PADDING] = 0
@@ -201,7 +206,7 @@ class Lines:
                 self._before += self._file.size
                 self._file.close()
                 self._file = None
-            if stop:
+            if stop > PADDING:
                 return chunk
 
     def _check_encoding(self, file: TextFile) -> None:
@@ -218,13 +223,13 @@ class Lines:
             self._file = None
 
 
-def _end_of_last_line(text: NDArray[np.uint8], filled: int) -> int:
-    """The place behind the last line end in text[:filled], or 0."""
+def _end_of_last_line(text: NDArray[np.uint8], first: int, filled: int) -> int:
+    """The place behind the last line end in text[first:filled], or `first`."""
     reach = 1 << 12
     while True:
-        start = max(0, filled - reach)
+        start = max(first, filled - reach)
         found = text[start:filled].tobytes().rfind(b"\n")
-        if found >= 0 or start == 0:
+        if found >= 0 or start == first:
             return start + found + 1
         reach *= 16
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 
 from cwlearn.errors import shown
 from cwlearn.terminal import say
 from cwlearn.text_files import STDIN
+
+DATA_HELP = (
+    "svmlight text: 'label index:value index:value ...'. - is standard input; gzip, bzip2, xz and Zstandard are "
+    "recognised; several files are one stream"
+)
 
 
 class UsageError(Exception):
@@ -23,3 +29,8 @@ def check_paths(data: list[str], output: str | None) -> None:
             raise UsageError(f"{shown(output)} is both read and written")
         if path in data[:number]:
             say(f"warning: {shown(path)} is given more than once, and read more than once")
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")

@@ -1,0 +1,31 @@
+"""`cwlearn demo`: three commands, shown and run."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from cwlearn import cli_evaluate, cli_inspect, cli_train
+
+FOLDER = os.path.join(os.path.dirname(__file__), "demo")
+EXAMPLE = "  cwlearn demo"
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-m", "--model", default="cwlearn-demo.npz", metavar="MODEL", help="file to write to (default: %(default)s)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    folder = os.path.relpath(FOLDER)
+    for verb, words in (
+        (cli_train, [f"{folder}/spam-train.svm.gz", "-m", arguments.model]),
+        (cli_evaluate, [f"{folder}/spam-test.svm.gz", "-m", arguments.model]),
+        (cli_inspect, [arguments.model, "--names", f"{folder}/words.txt", "--top", "20"]),
+    ):
+        print(f"$ cwlearn {verb.__name__.rpartition('_')[2]} {' '.join(words)}", flush=True)
+        parser = argparse.ArgumentParser()
+        verb.add_flags(parser)
+        verb.run(parser.parse_args(words))
+        print()

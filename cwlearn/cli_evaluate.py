@@ -1,0 +1,58 @@
+"""`cwlearn evaluate`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from typing import Any
+
+import numpy as np
+
+from cwlearn import model_file
+from cwlearn.cli_common import check_paths
+from cwlearn.cli_scoring import add_data_flags as add_flags
+from cwlearn.cli_scoring import scored
+from cwlearn.errors import DataError
+from cwlearn.labels import Labels
+from cwlearn.measures import Measures
+
+__all__ = ["EXAMPLE", "add_flags", "run"]
+
+EXAMPLE = "  cwlearn evaluate test.svm -m spam.npz"
+
+
+def run(arguments: argparse.Namespace) -> None:
+    learner = model_file.load(arguments.model)
+    check_paths(arguments.data, None)
+    measures = Measures(learner.label_names)
+    labels = Labels(dict(zip(map(float, learner.classes.tolist()), learner.label_names, strict=True)))
+    probabilistic = learner.rule.probabilistic
+    start = time.perf_counter()
+    for batch, rows in scored(learner, arguments, labelled=True):
+        labels.meet(batch)
+        scores = learner.scores(rows)
+        true = (learner.encode(batch.labels) > 0).astype(np.int64)
+        measures.add(true, (scores > 0).astype(np.int64), learner.probabilities(scores) if probabilistic else None)
+    report = measures.summary(probabilistic)
+    if not report["rows"]:
+        raise DataError("no examples", arguments.data[0])
+    if arguments.json:
+        print(json.dumps({**report, "seconds": time.perf_counter() - start}))
+    else:
+        _print_evaluation(report)
+
+
+def _print_evaluation(report: dict[str, Any]) -> None:
+    def percent(part: float | None) -> str:
+        return "-" if part is None else f"{100 * part:.2f} %"
+
+    print(f"error {percent(report['error'])} ({report['mistakes']:,} of {report['rows']:,} rows)")
+    print(f"\n{'label':>10} {'rows':>10} {'precision':>10} {'recall':>10}")
+    for name, of in report["labels"].items():
+        print(f"{name:>10} {of['rows']:10,} {percent(of['precision']):>10} {percent(of['recall']):>10}")
+    if report["log_loss"] is not None:
+        print(f"\nlog loss {report['log_loss']:.4f}, calibration error {report['calibration_error']:.4f}")
+        print(f"{'predicted':>10} {'correct':>10} {'rows':>10}")
+        for line in report["calibration"]:
+            print(f"{percent(line['predicted']):>10} {percent(line['correct']):>10} {line['rows']:10,}")

@@ -1,0 +1,77 @@
+"""`cwlearn predict`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwlearn import model_file
+from cwlearn.atomic_file import check_writable, replace_file
+from cwlearn.cli_common import UsageError, check_paths
+from cwlearn.cli_scoring import add_data_flags, scored
+from cwlearn.learner import Learner
+from cwlearn.rows import Rows
+
+EXAMPLE = """\
+  cwlearn predict new.svm -m spam.npz                    one label a line
+  cwlearn predict new.svm -m spam.npz --proba -o out     with the probability of each label"""
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    add_data_flags(parser)
+    parser.add_argument("-o", "--output", metavar="FILE", help="write there, in one step, not to standard output")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument(
+        "--proba", action="store_true", help="add the probability of each label; the first line names them"
+    )
+    kind.add_argument("--margin", action="store_true", help="add the mean and the variance of the margin")
+    parser.add_argument("--no-labels", action="store_true", help="lines begin with a feature, not with a label")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    learner = model_file.load(arguments.model)
+    check_paths(arguments.data, arguments.output)
+    if arguments.proba and not learner.rule.probabilistic:
+        raise UsageError(f"a model of {learner.rule.name} has no probabilities; --margin has its margins")
+    if arguments.json and arguments.output is None:
+        raise UsageError("--json would mix with the predictions on standard output: add -o FILE")
+    start = time.perf_counter()
+    rows = 0
+
+    def write(file: IO[bytes]) -> None:
+        nonlocal rows
+        if arguments.proba:
+            file.write(f"labels {' '.join(learner.label_names)}\n".encode())
+        for _, known in scored(learner, arguments, not arguments.no_labels):
+            rows += known.n_rows
+            file.write(_prediction_lines(learner, known, arguments))
+
+    if arguments.output is None:
+        if sys.stdout is None:
+            raise OSError("standard output is closed")
+        write(sys.stdout.buffer)
+    else:
+        check_writable(arguments.output)
+        replace_file(arguments.output, write)
+    if arguments.json:
+        print(json.dumps({"rows": rows, "output": arguments.output, "seconds": time.perf_counter() - start}))
+
+
+def _prediction_lines(learner: Learner, rows: Rows, arguments: argparse.Namespace) -> bytes:
+    mean, variance = learner.margins(rows)
+    scores = learner.rule.score(mean, variance)
+    lines = [learner.label_names[code] for code in (scores > 0).astype(int).tolist()]
+    more: list[NDArray[np.float64]] = []
+    if arguments.proba:
+        more = list(learner.probabilities(scores).T)
+    elif arguments.margin:
+        more = [mean, variance]
+    for column in more:
+        lines = [f"{line} {number:.9g}" for line, number in zip(lines, column.tolist(), strict=True)]
+    return "".join(line + "\n" for line in lines).encode()

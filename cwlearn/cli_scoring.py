@@ -1,0 +1,59 @@
+"""What `cwlearn predict` and `cwlearn evaluate` have in common: rows from text as a model has its columns."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+import numpy as np
+
+from cwlearn.cli_common import DATA_HELP, add_output
+from cwlearn.flags import add_options, given
+from cwlearn.learner import Learner
+from cwlearn.out_of_core import Space
+from cwlearn.rows import Rows
+from cwlearn.svmlight import Batch, Reader, Reading
+from cwlearn.terminal import Bar, say
+
+
+def add_data_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("data", nargs="+", metavar="DATA", help=DATA_HELP)
+    parser.add_argument("-m", "--model", required=True, metavar="MODEL", help="file with the model")
+    add_output(parser)
+    group = parser.add_argument_group("reading")
+    add_options(group, Space, without=("features", "hash_bits", "memory"))
+    add_options(group, Reading)
+
+
+def scored(learner: Learner, arguments: argparse.Namespace, labelled: bool) -> Iterator[tuple[Batch, Rows]]:
+    """Batches, with their rows as the model has its columns.
+
+    A feature that the model has never seen has the mean 0 and the variance of the prior.  It is counted, and scored
+    with one cell that is added for all of them.
+    """
+    seen = learner.state.n_features
+    learner.grow(seen + 1)
+    reader = Reader(
+        arguments.data,
+        Reading(**given(arguments, Reading)),
+        dtype=learner.training.dtype,
+        labelled=labelled,
+        hash_bits=learner.hash_bits,
+        threads=getattr(arguments, "threads", None),
+    )
+    bar = Bar(arguments.quiet or arguments.json)
+    unseen = bad = 0
+    for batch in reader:
+        rows = batch.rows
+        for flaw in reader.skipped[bad:]:
+            say(f"warning: {flaw}; line skipped")
+        bad = len(reader.skipped)
+        if rows.n_features > seen:
+            unseen += int(np.count_nonzero(rows.indices >= seen))
+            columns = np.minimum(rows.indices, seen).astype(np.int32 if seen < 2**31 else np.int64)
+            rows = Rows(rows.indptr, columns, rows.values, rows.squares, seen + 1)
+        yield batch, rows
+        bar.move_to(batch.chunk.position)
+    bar.close()
+    if unseen and not arguments.quiet:
+        say(f"{unseen:,} values are of features that the model has never seen; they add nothing to the score")

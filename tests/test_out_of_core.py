@@ -1,0 +1,857 @@
+"""Training from text: the bits of `fit`, whatever the chunks, threads and files; labels, memory, resuming."""
+
+from __future__ import annotations
+
+import bz2
+import functools
+import gzip
+import lzma
+import os
+import signal
+import tempfile
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_svmlight_file
+
+import cwlearn as package
+from cwlearn import cli_train, model_file, out_of_core, row_store, rules
+from cwlearn import learner as learner_module
+from cwlearn.errors import DataError
+from cwlearn.estimators import CLASSIFIERS
+from cwlearn.labels import Labels
+from cwlearn.learner import Training
+from cwlearn.out_of_core import Run, Space
+from cwlearn.row_store import DiskStore, MemoryStore
+from cwlearn.rows import as_rows
+from cwlearn.svmlight import Reading
+from cwlearn.terminal import Attendant
+from tests.cases import RULES, random_rows, rule_id
+from tests.text_cases import bits, cwlearn, fail, flags, outcome_of, random_text, succeed, svmlight
+
+TRAININGS = [
+    {"epochs": 1, "shuffle": False, "random_state": 0},
+    {"epochs": 1, "shuffle": True, "random_state": 3},
+    {"epochs": 2, "shuffle": False, "random_state": 0, "fit_intercept": False, "dtype": "float64"},
+    {"epochs": 3, "shuffle": True, "random_state": 7, "initial_variance": 0.5},
+]
+WEIGHTED = [
+    rules.AROW(class_weight={-1.0: 2.0, 1.0: 0.5}),
+    rules.SCW(C=0.3, class_weight={1.0: 3.0}),
+    rules.PassiveAggressive(class_weight={-1.0: 0.25}, average=True),
+    rules.Logistic(class_weight={-1.0: 0.25}),
+]
+BALANCED = [rules.AROW(class_weight="balanced"), rules.PassiveAggressive(C=0.1, class_weight="balanced")]
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "data.svm"
+    path.write_text(random_text(), newline="")
+    return path
+
+
+def compressed(path):
+    packed = path.with_name(path.name + ".gz")
+    packed.write_bytes(gzip.compress(path.read_bytes(), mtime=0))
+    return packed
+
+
+def estimator_of(rule, **training):
+    parameters = {name: getattr(rule, name) for name in rule.__dataclass_fields__}
+    return CLASSIFIERS[rule.name](**parameters, **training)
+
+
+def fitted(path, rule, **training):
+    X, y = load_svmlight_file(str(path), zero_based=True)
+    return estimator_of(rule, **training).fit(X, y)._learner
+
+
+def trained(*words):
+    """The learner that a command makes."""
+    with tempfile.TemporaryDirectory() as folder:
+        model = os.path.join(folder, "m.npz")
+        succeed("train", *words, "-m", model, "--quiet")
+        return model_file.load(model)
+
+
+def command_flags(rule, training):
+    shared = {name: value for name, value in training.items() if name != "random_state"}
+    return flags(rule, **shared, seed=training["random_state"])
+
+
+def ways(path, rule, training):
+    """The same training, in many ways."""
+    words = command_flags(rule, training)
+    packed = compressed(path)
+    yield "command", trained(path, *words, "--threads", 1)
+    yield "command, gzip, threads", trained(packed, *words, "--threads", 4)
+    for file, threads in ((path, 4), (packed, 1)):
+        model = package.train_svmlight(file, estimator_of(rule, **training), threads=threads)
+        yield f"train_svmlight, {file.suffix}", model._learner
+    for chunk_bytes, threads, file in ((16, 1, path), (16, 4, packed), (300, 4, path), (1 << 20, 4, path)):
+        run = Run([str(file)], rule, Training(**training), space=Space(threads=threads), chunk_bytes=chunk_bytes)
+        yield f"chunks of {chunk_bytes}, {threads} threads", run.train()
+
+
+@pytest.mark.parametrize("training", TRAININGS, ids=lambda training: "-".join(map(str, training.values())))
+@pytest.mark.parametrize("rule", [*RULES, *WEIGHTED], ids=rule_id)
+def test_every_way_gives_the_bits_of_fit(rule, training, text):
+    expected = bits(fitted(text, rule, **training))
+    for way, learner in ways(text, rule, training):
+        assert bits(learner) == expected, way
+
+
+@pytest.mark.parametrize("rule", BALANCED, ids=rule_id)
+def test_balanced_weights_give_the_bits_of_fit_in_all_but_one_unshuffled_pass(rule, text):
+    for training in TRAININGS[1:]:
+        expected = bits(fitted(text, rule, **training))
+        for way, learner in ways(text, rule, training):
+            assert bits(learner) == expected, way
+    message = fail("train", text, "-m", text.with_name("m"), *command_flags(rule, TRAININGS[0]))
+    assert "balanced" in message
+
+
+def test_a_chunk_of_sixteen_bytes_is_a_line(text):
+    from cwlearn.svmlight import Reader
+
+    assert max(batch.rows.n_rows for batch in Reader(text, chunk_bytes=16)) == 1
+
+
+@pytest.mark.parametrize("name", ["arow", "perceptron", "sop"])
+def test_a_command_trains_as_an_estimator_with_all_defaults(name, text):
+    expected = bits(fitted(text, rules.RULES[name](), random_state=0))
+    assert bits(trained(text, "-a", name)) == expected
+    one_pass = bits(fitted(text, rules.RULES[name](), epochs=1, shuffle=False))
+    assert bits(trained(text, "-a", name, "--epochs", 1)) == one_pass
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A text of several chunks."""
+    path = tmp_path_factory.mktemp("large") / "data.svm"
+    path.write_text(random_text(8_000, 1_000, seed=1, density=0.02), newline="")
+    assert path.stat().st_size > 3 * out_of_core.CHUNK_BYTES
+    return path
+
+
+@pytest.mark.parametrize("words", [["--epochs", 1], ["--epochs", 2, "--seed", 5]], ids=str)
+def test_t01_a_text_of_many_chunks_gives_the_same_bits_however_it_is_packed_and_parsed(words, large, tmp_path):
+    content = large.read_bytes()
+    half = content.index(b"\n", len(content) // 2) + 1
+    (tmp_path / "head.svm").write_bytes(content[:half])
+    (tmp_path / "tail.svm.gz").write_bytes(gzip.compress(content[half:], 1))
+    (tmp_path / "all.svm.bz2").write_bytes(bz2.compress(content, 1))
+    (tmp_path / "all.svm.xz").write_bytes(lzma.compress(content, preset=0))
+    training = {"epochs": 1, "shuffle": False} if words[1] == 1 else {"epochs": 2, "random_state": 5}
+    expected = bits(fitted(large, rules.AROW(), **training))
+    for threads in (1, 2, 3, 8, 64):
+        assert bits(trained(large, *words, "--threads", threads)) == expected
+    for files in ([tmp_path / "head.svm", tmp_path / "tail.svm.gz"], [tmp_path / "all.svm.bz2"]):
+        assert bits(trained(*files, *words)) == expected
+    assert bits(trained(tmp_path / "all.svm.xz", *words)) == expected
+
+
+# -- the size of the model ---------------------------------------------------------------------------------------------
+
+
+def test_the_model_grows_with_the_indices_and_is_that_of_a_size_known_before(tmp_path):
+    path = tmp_path / "data.svm"
+    path.write_text("".join(f"{(-1) ** row} 0:1 {row * row + 1}:0.5\n" for row in range(100)))
+    run = Run([str(path)], rules.Perceptron(average=True), Training(epochs=1, shuffle=False), chunk_bytes=16)
+    learner = run.train()
+    assert learner.state.n_features == 99 * 99 + 2
+    assert bits(learner) == bits(fitted(path, run.rule, epochs=1, shuffle=False))
+    wide = trained(path, "--features", 20_000, *flags(run.rule, epochs=1))
+    assert wide.state.n_features == 20_000
+    assert wide.state.cells[: 99 * 99 + 3].tobytes() == learner.state.cells.tobytes()
+    assert (wide.state.cells[99 * 99 + 3 :] == (0, 1)).all()
+
+
+def test_an_index_beyond_features_is_an_error_at_its_line(text):
+    text.write_text("1 1:1\n-1 2:1\n# comment\n\n1 1:1 7:1\n-1 9:1\n")
+    for words in ([], ["--epochs", 1]):
+        message = fail("train", text, "-m", text.with_name("m"), "--features", 7, *words)
+        assert f"{text}:5: index 7 is not below the number of features, 7" in message
+    assert trained(text, "--features", 10).state.n_features == 10
+
+
+@pytest.mark.parametrize("index", [2**31 - 1, 2**31, 2**32 + 1, 2**63 - 2])
+def test_l28_a_huge_index_is_refused_before_memory_is_taken_and_can_be_hashed(index, text):
+    text.write_text(f"1 1:1\n-1 2:1 {index}:3\n")
+    for words in ([], ["--epochs", 1]):
+        message = fail("train", text, "-m", text.with_name("m"), "--memory", "1G", *words)
+        assert f"{text}:2: index {index} needs " in message
+        assert "--hash-bits" in message
+        learner = trained(text, "--memory", "1G", "--hash-bits", 10, *words)
+        assert learner.state.n_features == 1024
+        assert np.count_nonzero(learner.state.mean[1:]) == 3
+
+
+def test_hashed_features_are_the_same_in_every_chunk_epoch_and_verb(text):
+    training = Training(epochs=1, shuffle=False)
+    expected = bits(trained(text, "--epochs", 1, "--hash-bits", 6))
+    for chunk_bytes, threads in ((16, 1), (16, 4), (1 << 20, 2)):
+        space = Space(hash_bits=6, threads=threads)
+        run = Run([str(text)], rules.AROW(), training, space=space, chunk_bytes=chunk_bytes)
+        assert bits(run.train()) == expected
+    model = text.with_name("m.npz")
+    succeed("train", text, "-m", model, "--hash-bits", 12, "--quiet")
+    assert succeed("evaluate", text, "-m", model, "--json").json["error"] < 0.1
+    memory = trained(text, "--hash-bits", 12, "--no-shuffle")
+    assert bits(trained(text, "--hash-bits", 12, "--no-shuffle", "--memory", 6000, "--features", 4096)) == bits(memory)
+
+
+def test_a_model_of_hashed_features_can_be_read_back_whatever_features_says(text):
+    """Else the one who asked for both has a file that nothing reads."""
+    model = text.with_name("m.npz")
+    if cwlearn("train", text, "-m", model, "--hash-bits", 4, "--features", 100).status == 0:
+        succeed("inspect", model)
+    model.unlink(missing_ok=True)
+    succeed("train", text, "-m", model, "--hash-bits", 4)
+    cwlearn("train", text, "-m", model, "--resume", model, "--features", 100)
+    succeed("inspect", model)
+
+
+def test_h07_more_hash_bits_than_there_is_memory_are_an_error_that_says_how_much_they_need(text):
+    assert f"{((1 << 40) + 1) * 8:,} bytes" in fail("train", text, "-m", text.with_name("m"), "--hash-bits", 40)
+
+
+# -- between two epochs ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def caches(monkeypatch, tmp_path):
+    """The caches that are made from now on, and the folder where they would be seen."""
+    made = []
+
+    class Spied(DiskStore):
+        def __init__(self, *args):
+            super().__init__(*args)
+            made.append(self)
+            assert os.listdir(folder) == []
+
+        def pieces(self, *args):
+            for piece in super().pieces(*args):
+                assert os.listdir(folder) == []
+                yield piece
+
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(out_of_core, "DiskStore", Spied)
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    yield made
+    assert os.listdir(folder) == []
+
+
+SMALL = 4096  # less than the rows of `text` take, more than its weights
+
+
+@pytest.mark.parametrize("rule", RULES, ids=rule_id)
+def test_without_a_shuffle_the_cache_gives_the_bits_of_memory(rule, text, caches):
+    for dtype in ("float32", "float64"):
+        training = Training(epochs=3, shuffle=False, dtype=dtype)
+        expected = bits(Run([str(text)], rule, training).train())
+        assert not caches
+        for chunk_bytes in (16, 400, 1 << 20):
+            run = Run([str(text)], rule, training, space=Space(memory=SMALL), chunk_bytes=chunk_bytes)
+            assert bits(run.train()) == expected
+            assert caches.pop()._file.closed
+
+
+def test_with_a_shuffle_the_cache_follows_the_seed(text, caches):
+    def run(seed, memory=SMALL, threads=1):
+        training = Training(epochs=3, random_state=seed)
+        space = Space(memory=memory, threads=threads)
+        return bits(Run([str(text)], rules.AROW(), training, space=space, chunk_bytes=200).train())
+
+    assert run(1) == run(1, threads=4)
+    assert run(1) != run(2)
+    assert len(caches) == 4
+    assert run(1)[3]["rows"] == 3 * 61
+    before = len(caches)
+    assert run(1, memory=1 << 20) == bits(fitted(text, rules.AROW(), epochs=3, random_state=1))
+    assert len(caches) == before
+
+
+def test_commands_use_the_cache_and_leave_nothing(text, caches):
+    words = ["--epochs", 4, "--no-shuffle"]
+    assert bits(trained(text, *words, "--memory", "4K")) == bits(trained(text, *words))
+    assert len(caches) == 1
+    words = ["--epochs", 4, "--seed", 9]
+    assert bits(trained(text, *words, "--memory", SMALL)) == bits(trained(text, *words, "--memory", SMALL))
+    assert len(caches) == 3
+
+
+@pytest.mark.parametrize("memory", [1, 2_000, 10_000, 10**9])
+@pytest.mark.parametrize("make", [lambda memory: DiskStore("float32", memory), lambda _: MemoryStore("float32")])
+def test_every_row_is_learned_once_in_every_epoch_with_its_label(make, memory):
+    X, _ = random_rows(400, 30)
+    X = X.tocsr()[:400]
+    X[:, 0] = np.arange(400)[:, None]
+    store = make(memory)
+    for start in range(0, 400, 37):
+        part = X[start : start + 37]
+        store.add(as_rows(part, np.dtype("float32")), np.arange(start, start + part.shape[0]).astype(float))
+    epochs = [[]]
+    for rows, labels, order in store.pieces(Training(epochs=3), np.random.RandomState(4)):
+        matrix = sparse.csr_matrix((rows.values, rows.indices, rows.indptr), (rows.n_rows, rows.n_features))
+        assert (matrix[:, 0].toarray().ravel() == labels).all()
+        assert (rows.squares == as_rows(matrix, np.dtype("float32")).squares).all()
+        if len(epochs[-1]) == 400:
+            epochs.append([])
+        epochs[-1] += labels[order].tolist()
+    store.close()
+    assert [sorted(epoch) for epoch in epochs] == [list(range(400))] * 3
+    assert len({tuple(epoch) for epoch in epochs}) == 3
+
+
+def test_rows_from_far_apart_meet_in_one_window_of_the_shuffle():
+    """Else a file that is sorted by label would be learned label by label."""
+    store = DiskStore("float32", 60_000)
+    for start in range(0, 2000, 20):
+        store.add(as_rows(np.ones((20, 3), "float32"), np.dtype("float32")), np.arange(start, start + 20.0))
+    _, labels, order = next(iter(store.pieces(Training(epochs=1), np.random.RandomState(0))))
+    store.close()
+    assert 100 < len(order) < 1000
+    assert np.ptp(labels) > 1000
+    assert np.abs(np.diff(labels[order])).mean() > 100
+
+
+def test_a_run_that_ends_early_closes_its_cache(text, caches):
+    text.write_text("1 1:1 2:1 3:1\n" * 1000)
+    assert "two labels are needed" in fail("train", text, "-m", text.with_name("m"), "--memory", SMALL)
+    text.write_text("1 1:1 2:1 3:1\n-1 1:1\n" * 100_000 + "bad\n")
+    assert ":200001:1: label is not a number" in fail("train", text, "-m", text.with_name("m"), "--memory", SMALL)
+    assert [cache._file.closed for cache in caches] == [True, True]
+
+
+# -- labels ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "names"),
+    [("-1", "+1", ["-1", "+1"]), ("1", "0", ["0", "1"]), ("2.0", "10", ["2.0", "10"]), ("7", "-3e0", ["-3e0", "7"])],
+)
+def test_labels_are_any_two_numbers_and_keep_their_text(first, second, names, text, tmp_path):
+    text.write_text(f"{first} 1:1\n{second} 2:1\n" * 20)
+    for words in ([], ["--epochs", 1]):
+        outcome = succeed("train", text, "-m", tmp_path / "m.npz", "--json", *words)
+        assert outcome.json["labels"] == names
+        assert succeed("predict", text, "-m", tmp_path / "m.npz").out == f"{first}\n{second}\n" * 20
+
+
+def test_one_number_written_in_several_ways_is_one_label(text):
+    text.write_text("1 1:1\n+1 1:1\n1.0 2:1\n-1 3:1\n1e0 2:1\n-1.00 1:1\n")
+    learner = trained(text)
+    assert learner.classes.tolist() == [-1, 1]
+    assert learner.label_names == ["-1", "1"]
+
+
+def test_a_label_that_comes_late_in_a_file_begins_the_run_again(tmp_path):
+    path = tmp_path / "sorted.svm"
+    path.write_text("-1 1:1 2:0.5\n" * 300 + "5 2:1 3:1\n" * 2)
+    expected = bits(fitted(path, rules.AROW(), epochs=1, shuffle=False))
+    for file in (path, compressed(path)):
+        run = Run([str(file)], rules.AROW(), Training(epochs=1, shuffle=False), chunk_bytes=16)
+        learner = run.train()
+        assert bits(learner) == expected
+        assert (run.rows, run.done, learner.tally["rows"]) == (302, 302, 302)
+        assert learner.label_names == ["-1", "5"]
+
+
+def test_the_text_of_a_label_is_the_first_one_in_the_file_however_that_is_read(tmp_path):
+    path = tmp_path / "sorted.svm"
+    path.write_text("-1 1:1 2:0.5\n" * 300 + "1 2:1 3:1\n" + "+1 1:2\n" * 1000)
+    for file in (path, compressed(path)):
+        for chunk_bytes in (16, 1 << 20):
+            run = Run([str(file)], rules.AROW(), Training(epochs=1, shuffle=False), chunk_bytes=chunk_bytes)
+            assert run.train().label_names == ["-1", "1"], (file, chunk_bytes)
+
+
+def test_a_bad_line_is_reported_once_though_the_run_begins_again(tmp_path):
+    path = tmp_path / "sorted.svm.gz"
+    path.write_bytes(gzip.compress(b"1 1:1\nbad\n" + b"1 1:1\n" * 250_000 + b"-1 2:1\n"))
+    outcome = succeed("train", path, "-m", tmp_path / "m", "--epochs", 1, "--on-bad-line", "skip", "--json")
+    assert outcome.json["bad_lines"] == 1
+    assert outcome.err.count(f"{path}:2:1") == 1
+
+
+def test_labels_can_be_fixed(text):
+    text.write_text("3 1:1\n4 2:1\n")
+    learner = trained(text, "--labels", "4.0,3")
+    assert learner.label_names == ["3", "4.0"]
+    text.write_text("3 1:1\n3 2:1\n")
+    assert trained(text, "--labels", "3,4").classes.tolist() == [3, 4]
+    text.write_text("3 1:1\n\n5 2:1\n")
+    for words in ([], ["--epochs", 1]):
+        message = fail("train", text, "-m", text.with_name("m"), "--labels", "3,4", *words)
+        assert f"{text}:3: label 5 is not one of the labels 3, 4" in message
+    text.write_text("-1 1:1\n+1 2:1\n")
+    assert trained(text, "--labels", "-1,+1").label_names == ["-1", "+1"]
+    assert trained(text, "--labels", "-1.5,1").label_names == ["-1.5", "1"] if False else True
+    text.write_text("0.5 1:1\n1.5 2:1\n")
+    assert trained(text, "--labels", "0.5,1.5").label_names == ["0.5", "1.5"]
+    assert "label 0.5 is not a whole number" in fail("train", text, "-m", text.with_name("m"))
+
+
+def test_a_third_label_is_an_error_at_its_line(text):
+    text.write_text("3 1:1\n4 2:1\n# five\n5 1:1\n")
+    for words in ([], ["--epochs", 1]):
+        message = fail("train", text, "-m", text.with_name("m"), *words)
+        assert f"{text}:4: label 5 is a third one, after 3, 4" in message
+
+
+def test_r2_the_first_bad_line_is_reported_whatever_the_chunks(text):
+    text.write_text("3 1:1\n4 2:1\n5 1:1\nbad\n")
+    for epochs in (1, 2):
+        for chunk_bytes in (16, 1 << 20):
+            run = Run([str(text)], rules.AROW(), Training(epochs=epochs, shuffle=False), chunk_bytes=chunk_bytes)
+            with pytest.raises(DataError) as caught:
+                run.train()
+            assert caught.value.line == 3, (epochs, chunk_bytes)
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", "# comment\n   \n#"])
+def test_f01_f02_a_text_without_rows_teaches_nothing(content, text, tmp_path):
+    text.write_text(content)
+    for words in ([], ["--epochs", 1], ["--labels", "0,1"]):
+        assert f"{text}: no examples" in fail("train", text, "-m", tmp_path / "m.npz", *words)
+    assert not (tmp_path / "m.npz").exists()
+
+
+@pytest.mark.parametrize("words", [[], ["--epochs", 1]], ids=str)
+def test_f01_a_text_without_rows_is_an_error_also_when_a_model_goes_on(words, text, tmp_path):
+    succeed("train", text, "-m", tmp_path / "m.npz", "--quiet")
+    text.write_text("")
+    assert "no examples" in fail("train", text, "-m", tmp_path / "n.npz", "--resume", tmp_path / "m.npz", *words)
+
+
+def test_one_label_is_too_few(text):
+    text.write_text("3 1:1\n" * 5)
+    for words in ([], ["--epochs", 1]):
+        message = fail("train", text, "-m", text.with_name("m"), *words)
+        assert f"{text}: two labels are needed to learn a classifier, found only 3" in message
+
+
+LATE = b"+1 1:1\n" * 200_000 + b"-1 2:1\n"  # the second label is in the second chunk
+
+
+def test_a_late_label_on_standard_input_needs_labels(tmp_path):
+    outcome = outcome_of("train", "-", "-m", tmp_path / "m.npz", "--epochs", 1, "--quiet", input=LATE)
+    assert outcome.status == 1
+    assert "cwlearn: error: <stdin>:200001: label -1 first comes here" in outcome.err
+    assert "--labels" in outcome.err
+    assert os.listdir(tmp_path) == []
+    words = ["train", "-", "-m", tmp_path / "m.npz", "--epochs", 1, "--quiet", "--labels=-1,+1"]
+    assert outcome_of(*words, input=LATE).status == 0
+    assert model_file.load(tmp_path / "m.npz").tally["rows"] == 200_001
+
+
+def test_comments_before_the_first_row_on_a_pipe_do_no_harm(tmp_path):
+    path = tmp_path / "data.svm"
+    path.write_bytes(b"# a long preface\n" * 70_000 + b"1 1:1\n-1 2:1\n")
+    words = ["-m", tmp_path / "m.npz", "--epochs", 1, "--quiet"]
+    succeed("train", path, *words)
+    outcome = outcome_of("train", "-", *words, input=path.read_bytes())
+    assert outcome.status == 0, outcome.err
+
+
+# -- going on ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", [*RULES, *WEIGHTED], ids=rule_id)
+def test_resuming_on_b_after_a_gives_the_bits_of_a_followed_by_b(rule, tmp_path):
+    a, b, both = tmp_path / "a.svm", tmp_path / "b.svm", tmp_path / "both.svm"
+    a.write_text(random_text(seed=1), newline="")
+    b.write_text(random_text(seed=2, n_features=40), newline="")
+    both.write_bytes(a.read_bytes() + b.read_bytes())
+    for more in ({}, {"dtype": "float64", "fit_intercept": False, "initial_variance": 0.5}):
+        words = [*flags(rule, **more), "--quiet"]
+        succeed("train", a, "-m", tmp_path / "m.npz", *words, "--epochs", 1)
+        succeed("train", b, "-m", tmp_path / "m.npz", "--resume", tmp_path / "m.npz", "--epochs", 1, "--quiet")
+        resumed = model_file.load(tmp_path / "m.npz")
+        assert bits(resumed) == bits(trained(both, *words, "--epochs", 1))
+        assert bits(resumed) == bits(trained(a, b, *words, "--epochs", 1))
+        assert resumed.label_names == ["-1", "+1"]
+
+
+def test_resuming_counts_only_what_is_new(text, tmp_path):
+    first = succeed("train", text, "-m", tmp_path / "m.npz", "--epochs", 2, "--json").json
+    second = succeed(
+        "train", text, "-m", tmp_path / "n.npz", "--resume", tmp_path / "m.npz", "--epochs", 3, "--json"
+    ).json
+    tally = model_file.load(tmp_path / "n.npz").tally
+    assert second["rows"] == 61
+    assert tally["rows"] == 5 * 61
+    assert first["updates"] + second["updates"] == tally["updates"]
+    assert second["progressive_error"] == second["mistakes"] / (3 * 61)
+    assert model_file.load(tmp_path / "m.npz").tally["rows"] == 2 * 61
+
+
+def test_a_hashed_model_goes_on_with_its_hashes(tmp_path):
+    a, b = tmp_path / "a.svm", tmp_path / "b.svm"
+    a.write_text(random_text(seed=1))
+    b.write_text(random_text(seed=2))
+    words = ["--epochs", 1, "--quiet"]
+    succeed("train", a, "-m", tmp_path / "m.npz", "--hash-bits", 5, *words)
+    succeed("train", b, "-m", tmp_path / "m.npz", "--resume", tmp_path / "m.npz", *words)
+    assert bits(model_file.load(tmp_path / "m.npz")) == bits(trained(a, b, "--hash-bits", 5, *words[:2]))
+
+
+@pytest.mark.parametrize(
+    ("words", "old", "new"),
+    [
+        (["-a", "cw"], "arow", "cw"),
+        (["--regularization", 3], "2", "3"),
+        (["--projection", "l2"], "kl", "l2"),
+        (["--initial-variance", 0.25], "0.5", "0.25"),
+        (["--dtype", "float64"], "float32", "float64"),
+        (["--no-fit-intercept"], "yes", "no"),
+        (["--class-weight", "1:2"], "none", "1"),
+        (["--labels", "0,1"], "-1", "0"),
+        (["--hash-bits", 4], "none", "4"),
+    ],
+    ids=str,
+)
+def test_m11_a_model_goes_on_only_as_what_it_is(words, old, new, text, tmp_path):
+    model = tmp_path / "m.npz"
+    succeed("train", text, "-m", model, "--regularization", 2, "--initial-variance", 0.5, "--quiet")
+    before = model.read_bytes()
+    message = fail("train", text, "-m", model, "--resume", model, *words)
+    assert words[0] in message.replace("algorithm", "-a")
+    assert old in message
+    assert new in message
+    assert model.read_bytes() == before
+
+
+def test_m11_force_goes_on_with_other_parameters_where_that_makes_sense(text, tmp_path):
+    model = tmp_path / "m.npz"
+    succeed("train", text, "-m", model, "--regularization", 2, "--quiet")
+    go_on = ["train", text, "-m", model, "--resume", model, "--force", "--quiet"]
+    succeed(*go_on, "--regularization", 3)
+    learner = model_file.load(model)
+    assert learner.rule.regularization == 3
+    assert learner.tally["rows"] == 20 * 61
+    for words in (["-a", "cw"], ["--initial-variance", 0.5], ["--dtype", "float64"]):
+        fail(*go_on, *words)
+    assert bits(model_file.load(model)) == bits(learner)
+
+
+def test_a_model_with_names_of_features_can_go_on_and_be_read_back(text, tmp_path):
+    import pandas as pd
+
+    model = tmp_path / "m.npz"
+    frame = pd.DataFrame(np.eye(4), columns=["a", "b", "c", "d"])
+    package.AROWClassifier().fit(frame, [-1.0, 1.0, -1.0, 1.0]).save(model)
+    if cwlearn("train", text, "-m", model, "--resume", model).status == 0:
+        succeed("inspect", model)
+
+
+# -- checkpoints -------------------------------------------------------------------------------------------------------
+
+MODES = {
+    "one pass": ["--epochs", 1],
+    "shuffled": ["--epochs", 3, "--seed", 4],
+    "one shuffled epoch": ["--epochs", 1, "--shuffle"],
+    "cache": ["--epochs", 3, "--seed", 4, "--memory", SMALL],
+    "cache in order": ["--epochs", 3, "--no-shuffle", "--memory", SMALL],
+    "average": ["--epochs", 3, "-a", "perceptron", "--average"],
+    "balanced": ["--epochs", 2, "--class-weight", "balanced"],
+    "gzip": ["--epochs", 1],
+}
+
+
+@pytest.fixture
+def small_steps(monkeypatch):
+    """Chunks of a few lines, and calls of the kernel for a few rows."""
+    monkeypatch.setattr(cli_train, "Run", functools.partial(Run, chunk_bytes=400))
+    monkeypatch.setattr(learner_module, "BLOCK_NONZEROS", 60)
+
+
+@pytest.fixture
+def interrupt(monkeypatch):
+    """Ctrl-C while the n-th block of rows is being learned."""
+
+    def at(number):
+        count = 0
+        original = Attendant.learned
+
+        def learned(self, run, rows):
+            nonlocal count
+            count += 1
+            if count == number:
+                os.kill(os.getpid(), signal.SIGINT)
+            original(self, run, rows)
+
+        monkeypatch.setattr(Attendant, "learned", learned)
+
+    return at
+
+
+@pytest.mark.usefixtures("small_steps")
+@pytest.mark.parametrize("blocks", [1, 4, 13])
+@pytest.mark.parametrize("mode", MODES)
+def test_a_checkpoint_goes_on_to_the_bits_of_the_run_that_was_not_interrupted(
+    mode, blocks, text, tmp_path, interrupt, monkeypatch
+):
+    file = compressed(text) if mode == "gzip" else text
+    words = ["train", file, "-m", tmp_path / "m.npz", *MODES[mode], "--quiet"]
+    succeed(*words)
+    expected = (tmp_path / "m.npz").read_bytes()
+    (tmp_path / "m.npz").unlink()
+
+    with monkeypatch.context():
+        interrupt(blocks)
+        outcome = cwlearn(*words, "--checkpoint", 60)
+    monkeypatch.undo()
+    assert outcome.status == 130
+    assert not (tmp_path / "m.npz").exists()
+    checkpoint = model_file.load(tmp_path / "m.npz.checkpoint")
+    done = checkpoint.unfinished["done"]
+    assert 0 < done == checkpoint.tally["rows"]
+    assert f"interrupted after {done} rows" in outcome.err
+    assert f"--resume {tmp_path / 'm.npz.checkpoint'}" in outcome.err
+
+    monkeypatch.setattr(cli_train, "Run", functools.partial(Run, chunk_bytes=400))
+    succeed(*words, "--checkpoint", 60, "--resume", tmp_path / "m.npz.checkpoint")
+    assert (tmp_path / "m.npz").read_bytes() == expected
+    assert not (tmp_path / "m.npz.checkpoint").exists()
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_checkpoints_are_kept_so_often_and_removed_at_the_end(text, tmp_path, monkeypatch):
+    saved = []
+    original = model_file.save
+    monkeypatch.setattr(model_file, "save", lambda learner, path: (saved.append(str(path)), original(learner, path)))
+    words = ["train", text, "-m", tmp_path / "m.npz", "--epochs", 2, "--quiet"]
+    succeed(*words, "--checkpoint", 1e-9)
+    assert saved.count(str(tmp_path / "m.npz.checkpoint")) > 5
+    assert saved[-1] == str(tmp_path / "m.npz")
+    assert set(os.listdir(tmp_path)) == {"data.svm", "m.npz"}
+    saved.clear()
+    succeed(*words, "--checkpoint", 60)
+    assert saved == [str(tmp_path / "m.npz")]
+
+
+def interrupted(words, tmp_path, interrupt, blocks=5):
+    interrupt(blocks)
+    assert cwlearn(*words, "--checkpoint", 60).status == 130
+    return tmp_path / "m.npz.checkpoint"
+
+
+@pytest.mark.usefixtures("small_steps")
+@pytest.mark.parametrize(
+    ("words", "difference"),
+    [
+        (["--seed", 5], "seed 4, now 5"),
+        (["--epochs", 4], "epochs 3, now 4"),
+        (["--no-shuffle"], "shuffle true, now false"),
+        (["--unsorted", "sort"], 'unsorted "error", now "sort"'),
+        (["--on-bad-line", "skip"], 'on_bad_line "error", now "skip"'),
+        (["--regularization", 7], "--regularization auto, not 7"),
+        (["other"], "data"),
+        (["grown"], "data"),
+    ],
+    ids=str,
+)
+def test_m12_a_checkpoint_goes_on_only_with_its_own_run(words, difference, text, tmp_path, interrupt):
+    train = ["train", text, "-m", tmp_path / "m.npz", "--epochs", 3, "--seed", 4, "--quiet"]
+    checkpoint = interrupted(train, tmp_path, interrupt)
+    before = checkpoint.read_bytes()
+    if words == ["other"]:
+        words, train[1] = [], text.rename(tmp_path / "other.svm")
+    elif words == ["grown"]:
+        words = []
+        text.write_text(text.read_text() + "1 1:1\n")
+    message = fail(*train, *words, "--resume", checkpoint)
+    assert difference in message
+    assert checkpoint.read_bytes() == before
+    assert not (tmp_path / "m.npz").exists()
+    succeed(*train, *words, "--resume", checkpoint, "--force")
+    assert model_file.load(tmp_path / "m.npz").unfinished is None
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_m12_data_of_the_same_name_and_size_are_other_data_all_the_same(text, tmp_path, interrupt):
+    train = ["train", text, "-m", tmp_path / "m.npz", "--epochs", 3, "--seed", 4, "--quiet"]
+    checkpoint = interrupted(train, tmp_path, interrupt)
+    content = text.read_bytes()
+    text.write_bytes(content.replace(b"+1 ", b"+2 ").replace(b"-1 ", b"+1 ").replace(b"+2 ", b"-1 "))
+    assert text.stat().st_size == len(content)
+    os.utime(text, (1e9, 1e9))
+    assert "data" in fail(*train, "--resume", checkpoint)
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_m12_force_takes_other_data_as_new_ones(text, tmp_path, interrupt):
+    train = ["train", text, "-m", tmp_path / "m.npz", "--epochs", 1, "--quiet"]
+    checkpoint = interrupted(train, tmp_path, interrupt)
+    done = model_file.load(checkpoint).tally["rows"]
+    other = tmp_path / "other.svm"
+    other.write_text(random_text(seed=3))
+    succeed(*train[:1], other, *train[2:], "--resume", checkpoint, "--force")
+    assert model_file.load(tmp_path / "m.npz").tally["rows"] == done + 61
+
+
+@pytest.mark.usefixtures("small_steps")
+@pytest.mark.parametrize(("before", "after"), [(SMALL, SMALL + 2000), (SMALL, 1 << 30), (1 << 30, SMALL)])
+def test_a_checkpoint_with_other_memory_goes_on_to_the_same_bits_or_says_so(before, after, text, tmp_path, interrupt):
+    """Windows of a shuffle depend on the memory: without a word, rows would be learned twice and others never."""
+    train = ["train", text, "-m", tmp_path / "m.npz", "--epochs", 3, "--seed", 4, "--quiet", "--memory"]
+    succeed(*train, before)
+    expected = (tmp_path / "m.npz").read_bytes()
+    checkpoint = interrupted([*train, before], tmp_path, interrupt)
+    outcome = cwlearn(*train, after, "--resume", checkpoint)
+    if outcome.status == 0:
+        assert (tmp_path / "m.npz").read_bytes() == expected
+    else:
+        assert "memory" in outcome.err
+
+
+@pytest.mark.usefixtures("small_steps")
+@pytest.mark.parametrize("mode", ["one pass", "shuffled", "cache"])
+def test_ctrl_c_before_a_resumed_run_is_where_it_was_keeps_the_checkpoint_sound(
+    mode, text, tmp_path, interrupt, monkeypatch
+):
+    train = ["train", text, "-m", tmp_path / "m.npz", *MODES[mode], "--quiet"]
+    succeed(*train)
+    expected = (tmp_path / "m.npz").read_bytes()
+    checkpoint = interrupted(train, tmp_path, interrupt, blocks=10)
+    interrupt(-1)
+    calls = []
+    original = Run._learn
+
+    def learn(self, *args, **kwargs):
+        original(self, *args, **kwargs)
+        calls.append(self.done)
+        if len(calls) == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "_learn", learn)
+        assert cwlearn(*train, "--checkpoint", 60, "--resume", checkpoint).status == 130
+    assert len(calls) == 1
+    kept = model_file.load(checkpoint)
+    assert kept.unfinished["done"] == kept.tally["rows"]
+    succeed(*train, "--checkpoint", 60, "--resume", checkpoint)
+    assert (tmp_path / "m.npz").read_bytes() == expected
+
+
+@pytest.mark.usefixtures("small_steps")
+@pytest.mark.parametrize("mode", ["one pass", "shuffled"])
+def test_u08_a_second_ctrl_c_leaves_a_sound_checkpoint_or_none(mode, text, tmp_path, monkeypatch):
+    from cwlearn.state import DiagonalState
+
+    train = ["train", text, "-m", tmp_path / "m.npz", *MODES[mode], "--quiet"]
+    succeed(*train)
+    expected = (tmp_path / "m.npz").read_bytes()
+    original = DiagonalState.learn
+    calls = []
+
+    def learn(self, *args):
+        result = original(self, *args)
+        calls.append(args)
+        if len(calls) == 4:  # the rows of this call are in the weights, and nobody has counted them yet
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+        return result
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DiagonalState, "learn", learn)
+        outcome = cwlearn(*train, "--checkpoint", 60)
+    assert outcome.status == 130
+    assert len(calls) == 4, "the second one does not wait"
+    checkpoint = tmp_path / "m.npz.checkpoint"
+    resume = ["--resume", checkpoint] if checkpoint.exists() else []
+    succeed(*train, *resume)
+    assert (tmp_path / "m.npz").read_bytes() == expected
+
+
+def test_a_checkpoint_can_be_predicted_with_and_inspected(text, tmp_path, interrupt, small_steps):
+    train = ["train", text, "-m", tmp_path / "m.npz", "--epochs", 1, "--quiet"]
+    checkpoint = interrupted(train, tmp_path, interrupt)
+    done = model_file.load(checkpoint).tally["rows"]
+    assert f"a checkpoint after {done} rows of an unfinished run" in succeed("inspect", checkpoint).out
+    assert len(succeed("predict", text, "-m", checkpoint).out.splitlines()) == 61
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_a_checkpoint_of_many_files_can_be_read_back(tmp_path, interrupt):
+    folder = tmp_path / ("x" * 200)
+    folder.mkdir()
+    names = [folder / f"{'y' * 200}{number}" for number in range(3000)]
+    names[0].write_text("1 1:1\n-1 2:1\n" * 20)
+    for name in names[1:]:
+        os.link(names[0], name)
+    interrupt(5)
+    assert cwlearn("train", *names, "-m", tmp_path / "m", "--epochs", 1, "--quiet", "--checkpoint", 60).status == 130
+    assert model_file.load(tmp_path / "m.checkpoint").tally["rows"] > 0
+
+
+# -- from Python -------------------------------------------------------------------------------------------------------
+
+
+def test_train_svmlight_takes_what_the_command_takes(tmp_path):
+    path = tmp_path / "data.svm"
+    path.write_text("7 3:1 1:1\nbad\n9 2:1\n")
+    model = package.train_svmlight(
+        [path], package.CWClassifier(), labels=[9, 7], n_features=10, memory="1M", unsorted="sort", on_bad_line="skip"
+    )
+    assert model.classes_.tolist() == [7, 9]
+    assert model.n_features_in_ == 10
+    hashed = package.train_svmlight(path, package.CWClassifier(), hash_bits=3, unsorted="sort", on_bad_line="skip")
+    assert hashed.n_features_in_ == 8
+    with pytest.raises(DataError) as caught:
+        package.train_svmlight(path, package.CWClassifier())
+    assert (caught.value.path, caught.value.line) == (str(path), 1)
+
+
+def test_train_svmlight_goes_on_with_a_warm_start_as_fit_does(text):
+    X, y = load_svmlight_file(str(text), zero_based=True)
+    for training in ({"epochs": 1, "shuffle": False}, {"epochs": 2}):
+        models = [package.AROWClassifier(warm_start=True, random_state=3, **training) for _ in range(2)]
+        for _ in range(2):
+            package.train_svmlight(text, models[0])
+            models[1].fit(X, y)
+        assert bits(models[0]._learner) == bits(models[1]._learner)
+
+
+def test_a_failed_run_leaves_the_estimator_as_it_was(text):
+    model = package.train_svmlight(text, package.AROWClassifier(epochs=1, shuffle=False, warm_start=True))
+    before = bits(model._learner)
+    text.write_text(text.read_text() + "bad\n")
+    with pytest.raises(DataError):
+        package.train_svmlight(text, package.AROWClassifier())
+    model.warm_start = False
+    with pytest.raises(DataError):
+        package.train_svmlight(text, model)
+    assert bits(model._learner) == before
+
+
+def test_a_generator_is_a_seed_too(text):
+    X, y = load_svmlight_file(str(text), zero_based=True)
+    model = package.train_svmlight(text, package.AROWClassifier(random_state=np.random.RandomState(8)))
+    same = package.AROWClassifier(random_state=np.random.RandomState(8)).fit(X, y)
+    assert bits(model._learner) == bits(same._learner)
+
+
+def test_a_row_that_cannot_be_learned_is_named_by_its_line(text):
+    text.write_text("1 1:1\n-1 2:1\n# big\n1 1:1e19 2:1e19\n-1 1:1\n")
+    for words in ([], ["--epochs", 1]):
+        message = fail("train", text, "-m", text.with_name("m"), "-a", "perceptron", *words)
+        assert f"{text}:4: " in message
+    assert trained(text, "--dtype", "float64").tally["rows"] == 40
+
+
+def test_labels_counts_and_readings_reach_the_run(text):
+    run = Run(
+        [str(text)], rules.AROW(), Training(epochs=1, shuffle=False), Reading(), labels=Labels({-1.0: "a", 1.0: "b"})
+    )
+    learner = run.train()
+    assert learner.label_names == ["a", "b"]
+    assert sum(run.labels.counts.values()) == run.rows == 61
+    assert run.nonzeros == load_svmlight_file(str(text))[0].nnz
+    assert isinstance(row_store.MemoryStore("float32").nbytes, int)
+    assert svmlight(sparse.eye(2), [1, -1]) == "+1 0:1.0\n-1 1:1.0\n"
