@@ -6,7 +6,7 @@ Several epochs, or a shuffle, gather the rows first: in memory while they fit, e
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -136,7 +136,7 @@ class Run:
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
-    def _batches(self) -> Iterator[Batch]:
+    def _batches(self) -> Generator[Batch, None, None]:
         """The batches of the text, counted, and with columns that the model may have."""
         reader = Reader(
             self.paths,
@@ -149,7 +149,7 @@ class Run:
         self.rows = self.nonzeros = self.bad_lines = 0
         self.labels.forget_counts()
         self.watch.begin("reading" if not self._in_one_pass else "learning", self._size, "B")
-        with closing(iter(reader)) as batches:  # type: ignore[type-var]
+        with closing(iter(reader)) as batches:
             for batch in batches:
                 for flaw in reader.skipped[self.bad_lines :]:
                     self.watch.skipped(flaw)
@@ -189,7 +189,7 @@ class Run:
                 self.learner, self.done = None, 0
 
     def _learn_batches(self) -> None:
-        with closing(self._batches()) as batches:  # type: ignore[type-var]
+        with closing(self._batches()) as batches:
             for number, batch in enumerate(batches):
                 new = self.labels.meet(batch)
                 if number == 0 and not self.labels.fixed:
@@ -211,7 +211,7 @@ class Run:
     def _gather(self) -> None:
         """Read all rows into memory or, as soon as they are too many, into a file."""
         self._store = MemoryStore(self.training.dtype)
-        with closing(self._batches()) as batches:  # type: ignore[type-var]
+        with closing(self._batches()) as batches:
             for batch in batches:
                 self.labels.meet(batch)
                 store = self._store

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
@@ -18,7 +18,7 @@ def in_order(
     work: Callable[[Thing, Space], Result],
     spaces: Sequence[Space],
     threads: int,
-) -> Iterator[Result]:
+) -> Generator[Result, None, None]:
     """`work(take(space), space)` again and again, by `threads` threads, until `take` returns None.
 
     `take` is called by one thread at a time, and the results come in the order of these calls.  A space is memory to
@@ -65,7 +65,7 @@ class _Crew(Generic[Space, Thing, Result]):
         self.free: SimpleQueue[Space] = SimpleQueue()
         for space in spaces:
             self.free.put(space)
-        self.finished: dict[int, tuple[Any, BaseException | None, Space]] = {}
+        self.finished: dict[int, tuple[Any, Exception | None, Space]] = {}
         self.stopped = False  # nobody wants more results
 
     def work_on(self) -> None:
@@ -91,18 +91,18 @@ class _Crew(Generic[Space, Thing, Result]):
             number = next(self._numbers)
             try:
                 thing = self._take(space)
-            except BaseException as error:
+            except Exception as error:
                 fault = error
         try:
             result = None if thing is None else self._work(thing, space)
-        except BaseException as error:
+        except Exception as error:
             fault = error
         with self._arrived:
             self.finished[number] = result, fault, space
             self._arrived.notify()
         return result is not None
 
-    def wait_for(self, number: int) -> tuple[Any, BaseException | None, Space]:
+    def wait_for(self, number: int) -> tuple[Any, Exception | None, Space]:
         with self._arrived:
             self._arrived.wait_for(lambda: number in self.finished)
             return self.finished.pop(number)

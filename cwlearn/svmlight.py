@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -134,21 +135,23 @@ class Reader:
         self.chunk_bytes = max(16, min(chunk_bytes, self.reading.max_line + 2))
         self.skipped: list[DataError] = []  # bad lines so far
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Generator[Batch, None, None]:
         self.skipped = []
         lines = Lines(self.paths, self.chunk_bytes, self.reading.max_line)
         spaces = [_Space(lines.new_buffer()) for _ in range(self.threads + 2)]
         next_line = 1
-        for batch in in_order(lambda space: lines.next_chunk(space.text), self._parsed, spaces, self.threads):
-            batch.first_line = 1 if batch.chunk.begins else next_line
-            next_line = batch.first_line + batch.n_lines
-            for number, flaw in batch.bad:
-                self.skipped.append(self._placed(batch, number, flaw))
-                if len(self.skipped) > self.reading.max_bad:
-                    raise self.skipped[-1]
-            if batch.fault is not None:
-                raise self._placed(batch, batch.n_lines, batch.fault)
-            yield batch
+        parsed = in_order(lambda space: lines.next_chunk(space.text), self._parsed, spaces, self.threads)
+        with closing(lines), closing(parsed):
+            for batch in parsed:
+                batch.first_line = 1 if batch.chunk.begins else next_line
+                next_line = batch.first_line + batch.n_lines
+                for number, flaw in batch.bad:
+                    self.skipped.append(self._placed(batch, number, flaw))
+                    if len(self.skipped) > self.reading.max_bad:
+                        raise self.skipped[-1]
+                if batch.fault is not None:
+                    raise self._placed(batch, batch.n_lines, batch.fault)
+                yield batch
 
     def _placed(self, batch: Batch, number: int, flaw: DataError) -> DataError:
         return DataError(str(flaw), batch.chunk.path, batch.first_line + number, flaw.column)

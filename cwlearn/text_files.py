@@ -218,7 +218,8 @@ class Lines:
         self._carry = self._carry.removeprefix(b"\xef\xbb\xbf")
 
     def close(self) -> None:
-        if self._file is not None:
+        """Close what is open, unless a thread may still be waiting for it to speak."""
+        if self._file is not None and self._file.regular:
             self._file.close()
             self._file = None
 
