@@ -1,7 +1,5 @@
 """`python -m cwlearn` is `cwlearn`."""
 
-import sys
+from cwlearn.cli import console
 
-from cwlearn.cli import main
-
-sys.exit(main())
+console()

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 from cwlearn._version import __version__
 from cwlearn.cli_common import UsageError
@@ -51,6 +51,15 @@ def main(argv: list[str] | None = None) -> int:
         say(f"error: {_words(error)}")
         _forget_output()
         return 1
+
+
+def console() -> NoReturn:
+    """Run the command that was typed, and end without taking the interpreter apart, which takes longer than a small
+    training; all files are closed and all output is written by then."""
+    status = main()
+    with contextlib.suppress(Exception):
+        sys.stderr.flush()
+    os._exit(status)
 
 
 def run(words: list[str]) -> int:
