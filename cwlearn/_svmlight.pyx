@@ -11,9 +11,9 @@ second", VLDB Journal 28, 2019).  So where a number begins does not depend on ho
 the processor works at several of them at once.
 
 A decimal is w 10^q with integers w and q.  If w < 2^53 and |q| <= 22 both factors are exact doubles, and one
-multiplication or division rounds correctly (Clinger, PLDI 1990); w < 2^64 goes through a 128-bit product with a table of
-powers (Lemire, "Number parsing at a gigabyte per second", Software: Practice and Experience 51, 2021, algorithm 1); the
-rest through strtod.
+multiplication or division rounds correctly (Clinger, PLDI 1990); w < 2^64 goes through a 128-bit product with a table
+of powers (Lemire, "Number parsing at a gigabyte per second", Software: Practice and Experience 51, 2021, algorithm 1);
+the rest through strtod.
 """
 
 from libc.stdint cimport INT32_MAX, INT64_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -28,8 +28,8 @@ cdef extern from *:
     #endif
     #if defined(_MSC_VER)
     #include <intrin.h>
-    static int cwlearn_zeros_below(unsigned long long word) { unsigned long n; _BitScanForward64(&n, word); return n; }
-    static int cwlearn_zeros_above(unsigned long long word) { unsigned long n; _BitScanReverse64(&n, word); return 63 - n; }
+    static int cwlearn_zeros_below(unsigned long long w) { unsigned long n; _BitScanForward64(&n, w); return n; }
+    static int cwlearn_zeros_above(unsigned long long w) { unsigned long n; _BitScanReverse64(&n, w); return 63 - n; }
     #define cwlearn_ones(word) ((int) __popcnt64(word))
     #else
     #define cwlearn_ones(word) __builtin_popcountll(word)
@@ -281,7 +281,7 @@ cdef Place read_long_number(Place p, double* value) noexcept nogil:
 
 
 cdef inline bint decimal_before(Place end, uint64_t whole, int64_t part, double* value) noexcept nogil:
-    """The decimal with `whole` < 10^7 before the point and the `part` digits before `end` behind it, if that is easy."""
+    """The decimal with `whole` < 10^7 before the point and the `part` digits before `end` behind it, if easy."""
     cdef uint64_t w
     if part == 0:
         value[0] = <double> <int64_t> whole
@@ -418,6 +418,14 @@ cdef inline void go_to(Marks* marks, Place place) noexcept nogil:
         marks.next += 1
 
 
+cdef inline Place to_token(Marks* marks, Place p) noexcept nogil:
+    """The place of the next byte that is not blank; the next mark is the first one from there."""
+    while is_blank(p):
+        p += 1
+    go_to(marks, p)
+    return p
+
+
 cdef inline Place read_entries(
     Place p, Marks* marks, index_t* indices, floating* values, int64_t* n_entries, int64_t* query, bint may_have_query,
     int64_t lowest_allowed, bint sort, int* status,
@@ -432,7 +440,7 @@ cdef inline Place read_entries(
     cdef Place mark, start
     cdef bint negative, easy
     status[0] = BAD
-    go_to(marks, p)
+    p = to_token(marks, p)
     while True:
         mark = next_mark(marks)
         count = mark - p
@@ -440,8 +448,7 @@ cdef inline Place read_entries(
             index = <int64_t> number_before(mark, count)
             p = mark + 1
         else:
-            while is_blank(p):
-                p += 1
+            p = to_token(marks, p)
             if p[0] == c"\n" or p[0] == c"#":
                 n_entries[0] = n
                 return p
@@ -450,7 +457,7 @@ cdef inline Place read_entries(
                 p = read_query(p + 4, query)
                 if p == NULL or not ends_here(p):
                     return NULL
-                go_to(marks, p)
+                p = to_token(marks, p)
                 continue
             p = read_integer(p + (p[0] == c"+"), INT64_MAX - 1, &index)
             if p == NULL or p[0] != c":":
@@ -493,12 +500,13 @@ cdef inline Place read_entries(
         indices[n] = <index_t> index
         values[n] = <floating> value
         n += 1
-        if mark[0] == c"\n":
+        if mark[0] == c" ":
+            p = mark + 1                    # usually the next entry begins there
+        elif mark[0] == c"\n" or mark[0] == c"#":
             n_entries[0] = n
             return mark
-        p = mark + (mark[0] == c" ")        # usually the next entry begins there
-        if mark[0] != c" ":
-            go_to(marks, p)
+        else:
+            p = to_token(marks, mark)
 
 
 def parse_rows(
@@ -533,6 +541,7 @@ def parse_rows(
     cdef Place p = base + start
     cdef Place end = base + stop
     cdef Place line = p
+    cdef Place line_end
     cdef index_t* index0 = &indices[0]
     cdef floating* value0 = &values[0]
     cdef int64_t n = indptr[n_rows]
@@ -543,6 +552,7 @@ def parse_rows(
     cdef int64_t query
     cdef double label = 0
     cdef int status = FINE
+    cdef bint is_row
     cdef uint16_t[WINDOW + 64] offsets
     cdef Marks marks
     marks.offsets = offsets
@@ -553,8 +563,9 @@ def parse_rows(
             line = p
             while is_blank(p):
                 p += 1
-            if p[0] != c"\n" and p[0] != c"#":
-                status = BAD
+            is_row = p[0] != c"\n" and p[0] != c"#"
+            status = BAD
+            if is_row:
                 if labelled:
                     p = read_long_number(p, &label)
                     if p == NULL or not ends_here(p):
@@ -564,7 +575,14 @@ def parse_rows(
                     p, &marks, index0 + n, value0 + n, &count, &query, labelled, lowest_allowed, sort, &status)
                 if p == NULL or (sort and not sorted_row(index0 + n, value0 + n, count)):
                     break
-                status = FINE
+            line_end = <Place> memchr(p, c"\n", end - p)
+            if p[0] == c"#":                # even here: the comment would swallow the lines behind a CR
+                p = <Place> memchr(p, c"\r", line_end - p)
+                if p != NULL and p + 1 != line_end:
+                    status = BAD
+                    break
+            status = FINE
+            if is_row:
                 if count:
                     lowest = min(lowest, <int64_t> index0[n])
                     highest = max(highest, <int64_t> index0[n + count - 1])
@@ -576,6 +594,6 @@ def parse_rows(
                     queries[n_rows] = query
                 n_rows += 1
                 indptr[n_rows] = n
-            p = <Place> memchr(p, c"\n", end - p) + 1
+            p = line_end + 1
             lines += 1
     return status, n_rows, lines, (line if status else end) - base, lowest, highest

@@ -20,18 +20,11 @@ def replace_file(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None
     """
     target = os.path.realpath(os.fspath(path))
     folder = os.path.dirname(target)
-    mode = os.stat(target).st_mode if os.path.exists(target) else None
-    if mode is not None and not stat.S_ISREG(mode):
-        raise OSError(f"{os.fspath(path)}: not a regular file, so it cannot be replaced")
-    if mode is not None and not os.access(target, os.W_OK):
-        raise PermissionError(errno.EACCES, "the file there is read-only", os.fspath(path))
+    mode = _check_target(path, target)
     _remove_stale(folder)
     temporary = os.path.join(folder, f"{PREFIX}{os.urandom(8).hex()}{SUFFIX}")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
-    try:
         with os.fdopen(descriptor, "wb") as file:
             write(file)
             file.flush()
@@ -39,8 +32,11 @@ def replace_file(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None
         if mode is not None:
             os.chmod(temporary, stat.S_IMODE(mode))
         os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        if isinstance(error, OSError) and error.errno and error.filename in (None, temporary):
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from None
         raise
     _sync_folder(folder)
 
@@ -68,11 +64,22 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise, before the work and not after it, the error that `replace_file` would end with."""
     target = os.path.realpath(os.fspath(path))
     folder = os.path.dirname(target)
-    if os.path.isdir(target):
-        raise IsADirectoryError(errno.EISDIR, "a folder, expected the name of a file", os.fspath(path))
+    _check_target(path, target)
     if not os.path.isdir(folder):
-        raise FileNotFoundError(errno.ENOENT, "there is no such folder to write to", os.path.dirname(os.fspath(path)))
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder to write to", os.fspath(path))
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(errno.EACCES, "the folder is not writable", os.path.dirname(os.fspath(path)) or ".")
-    if os.path.exists(target) and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, "the folder is not writable", os.fspath(path))
+
+
+def _check_target(path: str | os.PathLike[str], target: str) -> int | None:
+    """The mode of the file that is to be replaced, if there is one; refuse what must not be replaced."""
+    if not os.path.exists(target):
+        return None
+    mode = os.stat(target).st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "a folder, expected the name of a file", os.fspath(path))
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "not a regular file, so it cannot be replaced", os.fspath(path))
+    if not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, "the file there is read-only", os.fspath(path))
+    return mode

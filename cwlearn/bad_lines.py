@@ -11,10 +11,11 @@ import re
 from dataclasses import dataclass
 
 TOKEN = re.compile(rb"[^ \t\v\f]+")
-DECIMAL = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-INTEGER = re.compile(rb"([+-]?)0*([0-9]+)")
+DECIMAL = re.compile(rb"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")  # ++, *+: never looks back
+INTEGER = re.compile(rb"([+-]?)([0-9]++)")
 SPECIAL = re.compile(rb"[+-]?(?:nan|inf|infinity)(?:\(.*\))?", re.IGNORECASE)
 INT64_MAX = 2**63 - 1
+CR_LINE_ENDS = "CR line ends: lines must end with LF or CR LF"
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,10 @@ def find_flaw(line: bytes, grammar: Grammar) -> Flaw | None:
 
 
 def _check_line(line: bytes, grammar: Grammar) -> None:
-    text = line.removesuffix(b"\n").removesuffix(b"\r").partition(b"#")[0]
-    if b"\r" in text:
-        raise Flaw("CR line ends: lines must end with LF or CR LF", text.index(b"\r"))
+    whole = line.removesuffix(b"\n").removesuffix(b"\r")
+    text = whole.partition(b"#")[0]
+    if b"\r" in whole:  # even in a comment, which would swallow the lines behind it
+        raise Flaw(CR_LINE_ENDS, whole.index(b"\r"))
     tokens = [(match.start(), match.group()) for match in TOKEN.finditer(text)]
     if grammar.labelled and tokens:
         _check_label(*tokens.pop(0), rest=text)
@@ -84,9 +86,15 @@ def _check_label(at: int, token: bytes, rest: bytes) -> None:
     raise Flaw("label is not a number", at, token)
 
 
+def _number(match: re.Match[bytes]) -> int:
+    """What the digits of an INTEGER say; 2^63 if they say more."""
+    digits = match[2].lstrip(b"0")
+    return 2**63 if len(digits) > 19 else min(2**63, int(digits or b"0"))
+
+
 def _check_query(at: int, token: bytes) -> None:
     match = INTEGER.fullmatch(token[4:])
-    if not match or len(match[2]) > 19 or int(match[2]) > INT64_MAX:
+    if not match or _number(match) > INT64_MAX:
         raise Flaw("qid is not an integer of 64 bits", at, token)
 
 
@@ -104,9 +112,9 @@ def _checked_entry(at: int, token: bytes, lowest: int) -> int:
         raise Flaw("index is not an integer", at, token)
     if match[1] == b"-":
         raise Flaw("negative index", at, token)
-    if len(match[2]) > 19 or int(match[2]) >= INT64_MAX:
+    index = _number(match)
+    if index >= INT64_MAX:
         raise Flaw("index too large: expected less than 2^63 - 1", at, token)
-    index = int(match[2])
     if index < lowest:
         raise Flaw(f"index {index} where indices must count from {lowest} (--zero-based no)", at, token)
     if not right:

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import os
 import re
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, NoReturn
 
 from cwlearn._version import __version__
 from cwlearn.cli_common import UsageError
 from cwlearn.errors import shown
-from cwlearn.terminal import Terminated, ended_by_signals, say
+from cwlearn.terminal import Terminated, ended_by_signals, handled, say
 
 VERBS = {
     "train": "learn a model from data",
@@ -31,13 +33,8 @@ def main(argv: list[str] | None = None) -> int:
     """Run a command; return the exit status: 0 done, 1 bad data or model or a fault, 2 bad usage, 130 interrupted."""
     words = sys.argv[1:] if argv is None else argv
     try:
-        with ended_by_signals():
-            status = run(words)
-        if sys.stdout is not None:
-            sys.stdout.flush()
-        return status
-    except SystemExit as end:  # argparse has said what there was to say
-        return int(end.code or 0)
+        with ended_by_signals(), _output():
+            return run(words)
     except Terminated as end:
         return 128 + end.number
     except KeyboardInterrupt:
@@ -56,16 +53,20 @@ def main(argv: list[str] | None = None) -> int:
 def console() -> NoReturn:
     """Run the command that was typed, and end without taking the interpreter apart, which takes longer than a small
     training; all files are closed and all output is written by then."""
-    status = main()
-    with contextlib.suppress(Exception):
-        sys.stderr.flush()
-    os._exit(status)
+    with handled(lambda number, frame: os._exit(128 + number), "SIGINT"):  # for moments when nobody else heeds it
+        status = main()
+        with contextlib.suppress(Exception):
+            sys.stderr.flush()
+        os._exit(status)
 
 
 def run(words: list[str]) -> int:
     """Do what the words say; errors are exceptions, but for those of usage."""
     parser = _parser(words)
-    arguments = parser.parse_args(words)
+    try:
+        arguments = parser.parse_args(words)
+    except SystemExit as end:  # argparse has said what there was to say
+        return int(end.code or 0)
     if arguments.verb is None:
         parser.print_usage(sys.stderr)
         say(f"error: a verb is missing: {', '.join(VERBS)} (cwlearn --help says more)")
@@ -83,7 +84,7 @@ class _Parser(argparse.ArgumentParser):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **kwargs)
-        self._negative_number_matcher = re.compile(r"^-[0-9.][0-9.,eE+-]*$")
+        self._negative_number_matcher = re.compile(r"^-[0-9.][0-9.,:eE+-]*$")
 
 
 def _parser(words: list[str]) -> argparse.ArgumentParser:
@@ -117,6 +118,31 @@ def _words(error: Exception) -> str:
     if isinstance(error, (ValueError, OSError)):
         return str(error)
     return f"{type(error).__name__}: {error} (a fault of cwlearn; --debug shows where)"
+
+
+@contextlib.contextmanager
+def _output() -> Iterator[None]:
+    """Standard output in UTF-8, whatever the locale, and written to its last byte in the end."""
+    if sys.stdout is None:
+        with contextlib.redirect_stdout(_Closed()):
+            yield
+        return
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    yield
+    sys.stdout.flush()
+
+
+class _Closed(io.TextIOBase):
+    """What was closed before we came; whoever writes to it hears of that."""
+
+    def write(self, text: str) -> int:
+        raise OSError("standard output is closed")
+
+    @property
+    def buffer(self) -> Any:
+        raise OSError("standard output is closed")
 
 
 def _forget_output() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
-from cwlearn.errors import shown
+from cwlearn.errors import DataError, ModelError, shown
 from cwlearn.terminal import say
 from cwlearn.text_files import STDIN
 
@@ -19,16 +21,33 @@ class UsageError(Exception):
     """What was asked for makes no sense; the words are for the one who asked."""
 
 
-def check_paths(data: list[str], output: str | None) -> None:
-    """Refuse what cannot be meant; the same file twice can be."""
+def check_paths(data: list[str], outputs: Iterable[str | None] = (), also_read: Iterable[str] = ()) -> None:
+    """Refuse what cannot be meant."""
     if data.count(STDIN) > 1:
         raise UsageError("standard input (-) can be read only once")
-    for number, path in enumerate(data):
-        both_exist = output is not None and path != STDIN and os.path.exists(output) and os.path.exists(path)
-        if output is not None and both_exist and os.path.samefile(path, output):
-            raise UsageError(f"{shown(output)} is both read and written")
-        if path in data[:number]:
+    for output in outputs:
+        for path in (*data, *also_read):
+            both_exist = output is not None and path != STDIN and os.path.exists(output) and os.path.exists(path)
+            if output is not None and both_exist and os.path.samefile(path, output):
+                raise UsageError(f"{shown(output)} is both read and written")
+
+
+def tell_repeated(data: list[str]) -> None:
+    """The same file twice may be meant, or not."""
+    for path in dict.fromkeys(data):
+        if data.count(path) > 1:
             say(f"warning: {shown(path)} is given more than once, and read more than once")
+
+
+@contextmanager
+def usage_checked() -> Iterator[None]:
+    """Options that do not fit together are bad usage, as a bad option is."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if isinstance(error, (DataError, ModelError)):
+            raise
+        raise UsageError(str(error)) from None
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:

@@ -16,6 +16,7 @@ from cwlearn.cli_scoring import scored
 from cwlearn.errors import DataError
 from cwlearn.labels import Labels
 from cwlearn.measures import Measures
+from cwlearn.text_files import displayed
 
 __all__ = ["EXAMPLE", "add_flags", "run"]
 
@@ -23,10 +24,10 @@ EXAMPLE = "  cwlearn evaluate test.svm -m spam.npz"
 
 
 def run(arguments: argparse.Namespace) -> None:
+    check_paths(arguments.data)
     learner = model_file.load(arguments.model)
-    check_paths(arguments.data, None)
     measures = Measures(learner.label_names)
-    labels = Labels(dict(zip(map(float, learner.classes.tolist()), learner.label_names, strict=True)))
+    labels = Labels.of(learner)
     probabilistic = learner.rule.probabilistic
     start = time.perf_counter()
     for batch, rows in scored(learner, arguments, labelled=True):
@@ -36,7 +37,7 @@ def run(arguments: argparse.Namespace) -> None:
         measures.add(true, (scores > 0).astype(np.int64), learner.probabilities(scores) if probabilistic else None)
     report = measures.summary(probabilistic)
     if not report["rows"]:
-        raise DataError("no examples", arguments.data[0])
+        raise DataError("no examples", displayed(arguments.data[0]))
     if arguments.json:
         print(json.dumps({**report, "seconds": time.perf_counter() - start}))
     else:

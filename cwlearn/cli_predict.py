@@ -35,8 +35,10 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
+    check_paths(arguments.data, [arguments.output], [arguments.model])
+    if arguments.output is not None:
+        check_writable(arguments.output)
     learner = model_file.load(arguments.model)
-    check_paths(arguments.data, arguments.output)
     if arguments.proba and not learner.rule.probabilistic:
         raise UsageError(f"a model of {learner.rule.name} has no probabilities; --margin has its margins")
     if arguments.json and arguments.output is None:
@@ -50,14 +52,13 @@ def run(arguments: argparse.Namespace) -> None:
             file.write(f"labels {' '.join(learner.label_names)}\n".encode())
         for _, known in scored(learner, arguments, not arguments.no_labels):
             rows += known.n_rows
-            file.write(_prediction_lines(learner, known, arguments))
+            lines = memoryview(_prediction_lines(learner, known, arguments))
+            while lines:  # a file without a buffer may take a part only
+                lines = lines[file.write(lines) :]
 
     if arguments.output is None:
-        if sys.stdout is None:
-            raise OSError("standard output is closed")
         write(sys.stdout.buffer)
     else:
-        check_writable(arguments.output)
         replace_file(arguments.output, write)
     if arguments.json:
         print(json.dumps({"rows": rows, "output": arguments.output, "seconds": time.perf_counter() - start}))

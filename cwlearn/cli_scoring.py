@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cwlearn.cli_common import DATA_HELP, add_output
+from cwlearn.cli_common import DATA_HELP, add_output, tell_repeated
 from cwlearn.flags import add_options, given
 from cwlearn.learner import Learner
 from cwlearn.out_of_core import Space
 from cwlearn.rows import Rows
 from cwlearn.svmlight import Batch, Reader, Reading
-from cwlearn.terminal import Bar, say
+from cwlearn.terminal import Bar, say, tell_skipped
 
 
 def add_data_flags(parser: argparse.ArgumentParser) -> None:
@@ -31,6 +31,8 @@ def scored(learner: Learner, arguments: argparse.Namespace, labelled: bool) -> I
     A feature that the model has never seen has the mean 0 and the variance of the prior.  It is counted, and scored
     with one cell that is added for all of them.
     """
+    if not arguments.quiet:
+        tell_repeated(arguments.data)
     seen = learner.state.n_features
     learner.grow(seen + 1)
     reader = Reader(
@@ -40,14 +42,12 @@ def scored(learner: Learner, arguments: argparse.Namespace, labelled: bool) -> I
         labelled=labelled,
         hash_bits=learner.hash_bits,
         threads=getattr(arguments, "threads", None),
+        tell=tell_skipped,
     )
     bar = Bar(arguments.quiet or arguments.json)
-    unseen = bad = 0
+    unseen = 0
     for batch in reader:
         rows = batch.rows
-        for flaw in reader.skipped[bad:]:
-            say(f"warning: {flaw}; line skipped")
-        bad = len(reader.skipped)
         if rows.n_features > seen:
             unseen += int(np.count_nonzero(rows.indices >= seen))
             columns = np.minimum(rows.indices, seen).astype(np.int32 if seen < 2**31 else np.int64)

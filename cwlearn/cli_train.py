@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import time
 from dataclasses import fields
@@ -11,12 +12,13 @@ from typing import Any
 
 from cwlearn import model_file
 from cwlearn.atomic_file import check_writable
-from cwlearn.cli_common import DATA_HELP, UsageError, add_output, check_paths
+from cwlearn.bad_lines import DECIMAL
+from cwlearn.cli_common import DATA_HELP, UsageError, add_output, check_paths, tell_repeated, usage_checked
 from cwlearn.errors import ModelError, shown
 from cwlearn.flags import add_options, add_rules, checked, flag, given, written
 from cwlearn.labels import Labels
 from cwlearn.learner import Learner, Training
-from cwlearn.options import LEVEL, POSITIVE
+from cwlearn.options import POSITIVE, SEED
 from cwlearn.out_of_core import Run, Space
 from cwlearn.rules import RULES, Rule
 from cwlearn.state import Tally
@@ -40,7 +42,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--checkpoint", type=checked(POSITIVE), metavar="MINUTES", help="keep a copy in MODEL.checkpoint so often"
     )
     parser.add_argument("--labels", type=_labels, metavar="A,B", help="all the labels there are (default: those found)")
-    parser.add_argument("--seed", type=checked(LEVEL), default=0, metavar="N", help="of the shuffles (default: 0)")
+    parser.add_argument("--seed", type=checked(SEED), default=0, metavar="N", help="of the shuffles (default: 0)")
     add_output(parser)
     parser.add_argument("-v", "--verbose", action="store_true", help="print a table of the error as it falls")
     add_rules(parser.add_argument_group("parameters of the algorithms"))
@@ -60,32 +62,29 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def _labels(text: str) -> dict[float, str]:
     """Labels with commas between them."""
-    try:
-        labels = {float(part): part.strip() for part in text.split(",")}
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be numbers with commas between them, got {text!r}") from None
+    parts = [part.strip() for part in text.split(",")]
+    if not all(DECIMAL.fullmatch(part.encode()) and math.isfinite(float(part)) for part in parts):
+        raise argparse.ArgumentTypeError(f"must be numbers with commas between them, got {text!r}")
+    labels = {float(part): part for part in parts}
     if len(labels) != 2:
         raise argparse.ArgumentTypeError(f"must be two different labels, got {text!r}")
     return labels
 
 
 def run(arguments: argparse.Namespace) -> None:
-    check_paths(arguments.data, arguments.model)
-    check_writable(arguments.model)
-    learner = None if arguments.resume is None else model_file.load(arguments.resume)
     checkpoint = None if arguments.checkpoint is None else f"{arguments.model}.checkpoint"
+    check_paths(arguments.data, [arguments.model, checkpoint])
+    for path in (arguments.model, checkpoint):
+        if path is not None:
+            check_writable(path)
+    if not arguments.quiet:
+        tell_repeated(arguments.data)
+    learner = None if arguments.resume is None else model_file.load(arguments.resume)
     attendant = Attendant(arguments.quiet or arguments.json, arguments.verbose, checkpoint, arguments.checkpoint or 0)
-    rule, training = chosen_options(arguments, learner)
-    training_run = Run(
-        arguments.data,
-        rule,
-        training,
-        Reading(**given(arguments, Reading)),
-        Space(**given(arguments, Space)),
-        Labels(arguments.labels),
-        learner,
-        attendant,
-    )
+    with usage_checked():
+        rule, training = chosen_options(arguments, learner)
+        options = Reading(**given(arguments, Reading)), Space(**given(arguments, Space))
+    training_run = Run(arguments.data, rule, training, *options, Labels(arguments.labels), learner, attendant)
     if learner is not None and learner.unfinished is not None:
         check_same_run(learner.unfinished, training_run, arguments.force)
     before = learner.tally if learner else Tally(rows=0, updates=0, mistakes=0, squares=0)
@@ -143,13 +142,20 @@ def chosen_options(arguments: argparse.Namespace, learner: Learner | None) -> tu
     shared = given(arguments, Training)
     if learner is not None:
         differences = [] if name == learner.rule.name else [f"algorithm {learner.rule.name}, not {name}"]
+        if arguments.labels is not None and sorted(arguments.labels) != learner.classes.tolist():
+            names = ",".join(arguments.labels.values())
+            differences.append(f"--labels {','.join(learner.label_names)}, not {names}")
+        hash_bits = given(arguments, Space).get("hash_bits")
+        if hash_bits is not None and hash_bits != learner.hash_bits:
+            differences.append(f"--hash-bits {learner.hash_bits or 'none'}, not {hash_bits}")
+        fixed = bool(differences)  # not even --force can change what the state is built of
         for options, values in ((learner.rule, wanted), (learner.training, shared)):
             differences += [
                 f"{flag(key)} {written(getattr(options, key))}, not {written(value)}"
                 for key, value in values.items()
                 if hasattr(options, key) and key not in ("epochs", "shuffle") and getattr(options, key) != value
             ]
-        if differences and not (arguments.force and name == learner.rule.name):
+        if differences and (fixed or not arguments.force):
             raise ModelError(f"{shown(arguments.resume)}: was trained with {'; '.join(differences)}")
         wanted = {**{item.name: getattr(learner.rule, item.name) for item in fields(learner.rule)}, **wanted}
         keep = ("initial_variance", "fit_intercept", "dtype")
@@ -161,8 +167,8 @@ def chosen_options(arguments: argparse.Namespace, learner: Learner | None) -> tu
 
 def check_same_run(unfinished: dict[str, Any], run: Run, force: bool) -> None:
     """A checkpoint goes on only with the run that it is a part of; forced, it begins the data anew."""
-    now = run.progress()
-    ignored = ("done", "memory", "max_line", "max_bad")
+    now = {**run.progress(), "memory": run.space.memory if unfinished["memory"] else None}
+    ignored = ["done", "max_line", "max_bad", *([] if now["memory"] else ["memory"])]
     differences = [
         f"{name} {json.dumps(unfinished.get(name))}, now {json.dumps(now[name])}"
         for name in now
@@ -170,8 +176,8 @@ def check_same_run(unfinished: dict[str, Any], run: Run, force: bool) -> None:
     ]
     if differences and not force:
         raise ModelError(
-            f"{shown(run.paths[0])}: the checkpoint belongs to another run: {'; '.join(differences)}. "
-            f"--force learns from these data as from new ones"
+            f"the checkpoint belongs to another run: {'; '.join(differences)}. With --force these data are learned "
+            f"from as new ones"
         )
     if differences:
         run.forget_checkpoint()
@@ -180,7 +186,8 @@ def check_same_run(unfinished: dict[str, Any], run: Run, force: bool) -> None:
 def what_was_kept(run: Run, attendant: Attendant, checkpoint: str | None, model: str) -> str:
     text = f"interrupted after {run.done:,} rows; "
     text += f"{shown(model)} is as it was" if os.path.exists(model) else f"there is no {shown(model)}"
-    if checkpoint is not None and run.learner is not None and run.done > attendant.kept:
+    learned_more = run.learner is not None and run.done > attendant.kept
+    if checkpoint is not None and learned_more and not attendant.torn:
         attendant.save(run)
     if checkpoint is not None and attendant.kept:
         text += (

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn.bad_lines import DECIMAL, Grammar, find_flaw
+from cwlearn.errors import DataError
+from cwlearn.learner import Learner
 from cwlearn.svmlight import Batch
 from cwlearn.text_files import is_plain
 
@@ -24,6 +27,15 @@ class Labels:
         self.texts = dict(texts or {})
         self.counts: dict[float, int] = {}
         self.forget_counts()
+
+    @classmethod
+    def of(cls, learner: Learner) -> Self:
+        """Those that a model has, and no others."""
+        if learner.classes.dtype.kind not in "biuf":
+            raise DataError(
+                f"the labels of the model are {', '.join(learner.label_names)}, and those of svmlight text are numbers"
+            )
+        return cls(dict(zip(map(float, learner.classes.tolist()), learner.label_names, strict=True)))
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -45,7 +57,10 @@ class Labels:
         unknown = np.ones(batch.rows.n_rows, bool)
         for value in self.texts:
             same = batch.labels == value
-            self.counts[value] += int(np.count_nonzero(same))
+            count = int(np.count_nonzero(same))
+            if count and not self.counts[value] and not self.fixed:  # known from elsewhere, but here it comes first
+                self.texts[value] = batch.text_of(int(same.argmax()))
+            self.counts[value] += count
             unknown &= ~same
         first = None
         while unknown.any():

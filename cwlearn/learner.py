@@ -93,6 +93,9 @@ class Learner:
         """Make room for more features."""
         with self.lock:
             if n_features > self.state.n_features:
+                if self.feature_names is not None:  # the new ones are known by their numbers
+                    more = [str(column) for column in range(self.state.n_features, n_features)]
+                    self.feature_names = np.concatenate([self.feature_names, np.array(more, object)])
                 self.state.grow(n_features)
                 self._derived = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -55,10 +56,12 @@ def read_svmlight(
 
     Examples
     --------
+    >>> import os, tempfile
     >>> from cwlearn import read_svmlight
-    >>> with open("tiny.svm", "w") as file:
+    >>> path = os.path.join(tempfile.mkdtemp(), "tiny.svm")
+    >>> with open(path, "w") as file:
     ...     _ = file.write("+1 1:0.5 3:2  # a comment\\n-1 2:1\\n")
-    >>> X, y = read_svmlight("tiny.svm")
+    >>> X, y = read_svmlight(path)
     >>> X.toarray().tolist(), y.tolist()
     ([[0.5, 0.0, 2.0], [0.0, 1.0, 0.0]], [1.0, -1.0])
     """
@@ -104,33 +107,42 @@ def _batches_of(
     rows: int, reader: Reader, n_features: int | None, from_one: bool
 ) -> Iterator[tuple[Any, NDArray[np.float64]]]:
     store = MemoryStore(reader.dtype)
+
+    def part(start: int, stop: int) -> tuple[Any, NDArray[np.float64]]:
+        return _matrix(found.part(start, stop), store.n_features, n_features, from_one), labels[start:stop]
+
     for batch in reader:
         store.add(batch.rows, batch.labels)
-        while store.rows.n_rows >= rows:
-            yield _part(store, 0, rows, n_features, from_one)
-            rest = MemoryStore(reader.dtype)
-            rest.add(store.rows.part(rows, store.rows.n_rows), store.labels[rows:])
-            store = rest
-    if store.rows.n_rows:
-        yield _part(store, 0, store.rows.n_rows, n_features, from_one)
+        found, labels = store.rows, store.labels
+        whole = found.n_rows - found.n_rows % rows
+        for start in range(0, whole, rows):
+            yield part(start, start + rows)
+        if whole:
+            n_seen, store = store.n_features, MemoryStore(reader.dtype)  # what was handed out is no longer ours
+            store.add(found.part(whole, found.n_rows), labels[whole:])
+            store.n_features = n_seen
+    found, labels = store.rows, store.labels
+    if found.n_rows:
+        yield part(0, found.n_rows)
 
 
-def _part(store: MemoryStore, start: int, stop: int, n_features: int | None, from_one: bool) -> Any:
-    return _matrix(store.rows.part(start, stop), store.n_features, n_features, from_one), store.labels[start:stop]
+def _warn(flaw: DataError) -> None:
+    warnings.warn(f"{flaw}; line skipped", stacklevel=2)
 
 
 def _reader(paths: Paths, zero_based: bool | str, reading: dict[str, Any], **options: Any) -> Reader:
     if zero_based not in (True, False, "auto"):
         raise ValueError(f"zero_based must be True, False or 'auto', got {zero_based!r}")
     options["hash_bits"] = options["hash_bits"] or 0
-    return Reader(paths, Reading(zero_based="no" if zero_based is False else "auto", **reading), **options)
+    rules = Reading(zero_based="no" if zero_based is False else "auto", **reading)
+    return Reader(paths, rules, tell=_warn, **options)
 
 
 def _matrix(rows: Rows, n_found: int, n_features: int | None, from_one: bool) -> Any:
     from scipy.sparse import csr_matrix
 
-    n_found -= from_one and n_found > 0
-    if n_features is not None and n_features < n_found:
+    n_found = max(1, n_found - from_one)  # without any feature, one column, as in scikit-learn
+    if n_features is not None and n_features < n_found and len(rows.indices):
         raise DataError(f"n_features was set to {n_features}, but the data have {n_found} features")
     indices = rows.indices - 1 if from_one else rows.indices
     X = csr_matrix((len(rows.squares), n_found if n_features is None else n_features), dtype=rows.values.dtype)

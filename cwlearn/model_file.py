@@ -251,9 +251,7 @@ def _learner(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Learner
     learner.tally = _tally(header["tally"])
     learner.label_texts = _texts(header["labels"]["texts"], len(labels))
     learner.hash_bits = _hash_bits(header["hash_bits"], n_features)
-    learner.unfinished = header["unfinished"]
-    if not isinstance(learner.unfinished, dict | None):
-        raise ValueError("its record of an unfinished run is not sound")
+    learner.unfinished = _unfinished(header["unfinished"])
     return learner
 
 
@@ -277,6 +275,19 @@ def _texts(texts: Any, count: int) -> list[str] | None:
     return texts
 
 
+def _unfinished(run: Any) -> dict[str, Any] | None:
+    if run is None:
+        return None
+    counts = [run["done"], run["memory"] or 0] if isinstance(run, dict) else [None]
+    if not all(map(_is_count, counts)):
+        raise ValueError(f"its record of an unfinished run is {run}")
+    return run
+
+
+def _is_count(number: Any) -> bool:
+    return type(number) is int and 0 <= number < 2**63
+
+
 def _hash_bits(bits: Any, n_features: int) -> int:
     if type(bits) is not int or bits not in range(63) or (bits and n_features != 1 << bits):
         raise ValueError(f"its hashes of {bits} bits do not fit its {n_features} features")
@@ -285,7 +296,7 @@ def _hash_bits(bits: Any, n_features: int) -> int:
 
 def _tally(counts: dict[str, Any]) -> Tally:
     whole = [counts["rows"], counts["updates"], counts["mistakes"]]
-    if not all(type(count) is int and 0 <= count < 2**63 for count in whole):
+    if not all(map(_is_count, whole)):
         raise ValueError(f"its counts {whole} are not sound")
     if not 0 <= counts["squares"] < float("inf"):
         raise ValueError(f"its sum of squares is {counts['squares']}")

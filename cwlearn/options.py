@@ -90,7 +90,16 @@ POSITIVE = Check("a positive number", lambda value: is_number(value) and value >
 BOOLEAN = Check("True or False", lambda value: isinstance(value, (bool, np.bool)))
 COUNT = Check("a positive integer", lambda value: is_integer(value) and value >= 1, int, "N")
 LEVEL = Check("an integer >= 0", lambda value: isinstance(value, (int, np.integer)) and value >= 0, int, "N")
+SEED = Check(
+    "an integer from 0 to 4294967295", lambda value: is_integer(value) and 0 <= value < 2**32, int, "N"
+)  # NumPy's limits
 SIZE = Check("a positive number of bytes", lambda value: is_integer(value) and value >= 1, read_size, "SIZE")
+THREADS = Check(
+    "an integer from 1 to 1024, or -1 for all cores",
+    lambda value: is_integer(value) and (1 <= value <= 1024 or value == -1),
+    int,
+    "N",
+)
 NOTHING = Check("None", lambda value: value is None, _read_none, "none")
 CONFIDENCE = Check(
     "a number with 0.5 <= confidence < 1", lambda value: is_number(value) and 0.5 <= value < 1, float, "X"
@@ -122,15 +131,19 @@ def option(default: Any, check: Check, text: str, *, keyword_only: bool = False)
     return field(default=default, metadata={"check": check, "help": text}, kw_only=keyword_only)
 
 
+def require(name: str, value: Any, check: Check) -> None:
+    """Refuse a value that the check does not accept."""
+    if not check.accepts(value):
+        raise ValueError(f"{name} must be {check.words}, got {value!r}")
+
+
 class Options:
     """Base of the dataclasses made of options: every value is checked when an instance is built."""
 
     def __post_init__(self) -> None:
         for item in fields(self):  # type: ignore[arg-type]
-            check: Check = item.metadata["check"]
             value = getattr(self, item.name)
-            if not check.accepts(value):
-                raise ValueError(f"{item.name} must be {check.words}, got {value!r}")
+            require(item.name, value, item.metadata["check"])
             object.__setattr__(self, item.name, plain(value))  # frozen, but not before it is built
 
 

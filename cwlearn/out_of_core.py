@@ -9,22 +9,23 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.errors import DataError
+from cwlearn.errors import DataError, ModelError
 from cwlearn.labels import Labels
 from cwlearn.learner import Learner, Training
 from cwlearn.machine import free_memory
-from cwlearn.options import COUNT, NOTHING, SIZE, Check, Options, is_integer, option
+from cwlearn.options import COUNT, NOTHING, SIZE, THREADS, Check, Options, is_integer, option
 from cwlearn.row_store import DiskStore, MemoryStore
 from cwlearn.rows import Rows
 from cwlearn.rules import Rule
 from cwlearn.state import NONE
 from cwlearn.svmlight import CHUNK_BYTES, Batch, Reader, Reading
-from cwlearn.text_files import described, total_size
+from cwlearn.text_files import displayed, fingerprint, total_size
 
 HASH_BITS = Check("an integer from 1 to 40", lambda value: is_integer(value) and 1 <= value <= 40, int)
 
@@ -40,7 +41,16 @@ class Space(Options):
     memory: int | None = option(
         None, NOTHING | SIZE, "Bytes for the rows between two epochs, and for the weights; None: half of what is free."
     )
-    threads: int | None = option(None, NOTHING | COUNT, "Threads that parse text; None: one for each core.")
+    threads: int | None = option(None, NOTHING | THREADS, "Threads that parse text; None: one for each core.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_hashed_size(self.features, self.hash_bits or 0)
+
+
+def check_hashed_size(features: int | None, hash_bits: int) -> None:
+    if hash_bits and features not in (None, 1 << hash_bits):
+        raise ValueError(f"features must be {1 << hash_bits} with hash_bits {hash_bits}, got {features}")
 
 
 class Watch:
@@ -88,26 +98,32 @@ class Run:
         self._left_out = 0  # rows that are still to be left out, because a checkpoint has learned them
         self._size = total_size(self.paths)
         self._memory = self.space.memory or free_memory() // 2
+        self._told = 0  # bad lines that were reported, in any pass
         self._store: MemoryStore | DiskStore | None = None
         self._resumed = self.learner is not None
         self._hash_bits = self.space.hash_bits or 0
         if self.learner is not None:
-            self.labels = Labels(dict(zip(self.learner.classes.tolist(), self.learner.label_names, strict=True)))
+            self.labels = Labels.of(self.learner)
             self._hash_bits = self.learner.hash_bits
+            check_hashed_size(self.space.features, self._hash_bits)
             self.learner.go_on_with(self.rule, self.training)
-            self._left_out = (self.learner.unfinished or {"done": 0})["done"]
+            if self.learner.unfinished is not None:
+                self._left_out = self.learner.unfinished["done"]
+                self._memory = self.space.memory or self.learner.unfinished["memory"] or self._memory
 
     def train(self) -> Learner:
         """Learn, and return the learner."""
-        if self._in_one_pass:
-            if getattr(self.rule, "class_weight", None) == "balanced":
-                raise ValueError("class_weight='balanced' must count all rows first: ask for a shuffle or more epochs")
-            self._stream()
-        else:
-            self._gather()
-            self._learn_store()
-        if self.learner is None:
-            self._refuse_to_begin()
+        try:
+            if self._in_one_pass:
+                self._stream()
+            else:
+                self._gather()
+                self._learn_store()
+        finally:
+            if self._store is not None:
+                self._store.close()
+        if self.learner is None or not self.rows:
+            self._refuse()
         assert self.learner is not None
         if self.space.features:
             self.learner.grow(self.space.features)
@@ -125,14 +141,18 @@ class Run:
     def progress(self) -> dict[str, Any]:
         """What makes this run this one, and how far it has come: kept in checkpoints."""
         return {
-            "data": described(self.paths),
+            "data": self._fingerprint,
             "epochs": self.training.epochs,
             "shuffle": self.training.shuffle,
             "seed": self.training.random_state,
             "memory": self._memory if isinstance(self._store, DiskStore) else None,
             **asdict(self.reading),
-            "done": self.done,
+            "done": self.done + self._left_out,
         }
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        return fingerprint(self.paths)
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
@@ -145,20 +165,25 @@ class Run:
             hash_bits=self._hash_bits,
             threads=self.space.threads,
             chunk_bytes=self.chunk_bytes,
+            tell=self._skipped,
         )
         self.rows = self.nonzeros = self.bad_lines = 0
         self.labels.forget_counts()
         self.watch.begin("reading" if not self._in_one_pass else "learning", self._size, "B")
         with closing(iter(reader)) as batches:
             for batch in batches:
-                for flaw in reader.skipped[self.bad_lines :]:
-                    self.watch.skipped(flaw)
-                self.bad_lines = len(reader.skipped)
                 self._check_size(batch)
                 self.rows += batch.rows.n_rows
                 self.nonzeros += len(batch.rows.values)
                 yield batch
                 self.watch.read(self, batch)
+
+    def _skipped(self, flaw: DataError) -> None:
+        """Tell of a bad line, once, though a run may begin again."""
+        self.bad_lines += 1
+        if self.bad_lines > self._told:
+            self._told = self.bad_lines
+            self.watch.skipped(flaw)
 
     def _check_size(self, batch: Batch) -> None:
         """Refuse an index that asks for more weights than were allowed, before they are made."""
@@ -166,14 +191,18 @@ class Run:
             return
         if self.space.features is not None:
             if batch.highest >= self.space.features:
-                what = f"index {batch.highest} is not below the number of features, {self.space.features} (--features)"
-                raise batch.error(batch.row_with(batch.highest), what)
-        elif (size := self._state_bytes(batch.n_features)) > self._memory:
-            what = (
-                f"index {batch.highest} needs {size:,} bytes for the weights, more than the {self._memory:,} allowed "
-                f"(--memory): --hash-bits needs less, and --features {batch.n_features} takes it at its word"
+                row, index = batch.row_from(self.space.features)
+                raise batch.error(
+                    row, f"index {index} is not below the number of features, {self.space.features} (--features)"
+                )
+        elif self._state_bytes(batch.n_features) > self._memory:
+            row, index = batch.row_from(self._memory // self._state_bytes(0))
+            raise batch.error(
+                row,
+                f"index {index} needs {self._state_bytes(index + 1):,} bytes for the weights, more than the "
+                f"{self._memory:,} allowed (--memory): --hash-bits needs less, and --features {batch.n_features} takes "
+                f"it at its word",
             )
-            raise batch.error(batch.row_with(batch.highest), what)
 
     def _state_bytes(self, n_features: int) -> int:
         return (n_features + 1) * (2 * np.dtype(self.training.dtype).itemsize + (8 if self.rule.averaged else 0))
@@ -182,6 +211,8 @@ class Run:
 
     def _stream(self) -> None:
         """Learn each batch as it comes.  If a label turns up late, begin again, with all labels known by then."""
+        if getattr(self.rule, "class_weight", None) == "balanced":
+            raise ValueError("class_weight='balanced' must count all rows first: ask for a shuffle or more epochs")
         while True:
             try:
                 return self._learn_batches()
@@ -190,9 +221,12 @@ class Run:
 
     def _learn_batches(self) -> None:
         with closing(self._batches()) as batches:
-            for number, batch in enumerate(batches):
+            first = True
+            for batch in batches:
+                if not batch.rows.n_rows:
+                    continue
                 new = self.labels.meet(batch)
-                if number == 0 and not self.labels.fixed:
+                if first and not self.labels.fixed:
                     self.labels.look_ahead(self.paths, self.reading.grammar(labelled=True))
                 elif new is not None and self._size is None:
                     row = int(np.flatnonzero(batch.labels == self.labels.value_of(new))[0])
@@ -202,6 +236,7 @@ class Run:
                     raise batch.error(row, what)
                 elif new is not None:
                     raise _LateLabel
+                first = False
                 if len(self.labels) == 2:
                     self._begin(batch.n_features)
                     self._learn(batch.rows, batch.labels, batch=batch)
@@ -210,19 +245,31 @@ class Run:
 
     def _gather(self) -> None:
         """Read all rows into memory or, as soon as they are too many, into a file."""
-        self._store = MemoryStore(self.training.dtype)
+        store: MemoryStore | DiskStore = MemoryStore(self.training.dtype)
+        self._store = store
         with closing(self._batches()) as batches:
             for batch in batches:
                 self.labels.meet(batch)
-                store = self._store
-                if isinstance(store, MemoryStore):
-                    fraction = batch.chunk.position / self._size if self._size else 0
-                    store.add(batch.rows, batch.labels, fraction=fraction if batch.chunk.plain else 0)
-                    if store.nbytes > self._memory:
-                        self._store = DiskStore(self.training.dtype, self._memory)
-                        self._store.add(store.rows, store.labels)
-                else:
-                    store.add(batch.rows, batch.labels)
+                fraction = batch.chunk.position / self._size if self._size and batch.chunk.plain else 0
+                store.add(batch.rows, batch.labels, fraction=fraction)
+                if isinstance(store, MemoryStore) and store.nbytes > self._memory:
+                    self._store = store = self._spilled(store)
+
+    def _spilled(self, store: MemoryStore) -> DiskStore:
+        """The rows in a file, since they do not fit into memory."""
+        if self._left_out and self.learner and self.learner.unfinished and not self.learner.unfinished["memory"]:
+            raise ModelError(
+                f"the checkpoint is of a run with all rows in memory, and they need more than {self._memory:,} bytes: "
+                f"give it more --memory"
+            )
+        file = DiskStore(self.training.dtype, self._memory)
+        self._store = file  # to be closed, whatever happens now
+        rows, labels = store.rows, store.labels
+        step = max(1, rows.n_rows * CHUNK_BYTES // store.nbytes)  # rows as many as come from a chunk of text
+        for start in range(0, rows.n_rows, step):
+            stop = min(start + step, rows.n_rows)
+            file.add(rows.part(start, stop), labels[start:stop])
+        return file
 
     def _learn_store(self) -> None:
         store = self._store
@@ -231,8 +278,8 @@ class Run:
         self._begin(store.n_features)
         random_state = self.random_state or np.random.RandomState(self.training.random_state)
         self.watch.begin("learning", self.rows * self.training.epochs, " rows")
-        with closing(store):
-            for rows, labels, order in store.pieces(self.training, random_state):
+        with closing(store.pieces(self.training, random_state)) as pieces:
+            for rows, labels, order in pieces:
                 self._learn(rows, labels, order)
 
     # -- learning ------------------------------------------------------------------------------------------------------
@@ -246,8 +293,9 @@ class Run:
             if (size := self._state_bytes(n_features)) > free_memory():
                 raise DataError(f"{n_features:,} features need {size:,} bytes, more than the machine has free")
             self.learner = Learner(self.rule, self.training, self.labels.values, n_features)
-            self.learner.label_texts = self.labels.names
             self.learner.hash_bits = self._hash_bits
+        if not self._resumed:
+            self.learner.label_texts = self.labels.names  # which may change when a label is met for the first time
         self.learner.grow(n_features)
 
     def _learn(
@@ -284,8 +332,9 @@ class Run:
             weights[labels == label] *= factor
         return weights
 
-    def _refuse_to_begin(self) -> None:
-        path = self.paths[0] if len(self.paths) == 1 else None
+    def _refuse(self) -> NoReturn:
+        """Say why nothing could be learned."""
+        path = displayed(self.paths[0]) if len(self.paths) == 1 else None
         if not self.rows:
-            raise DataError("no examples", path)
+            raise DataError("no examples" if path else f"no examples in any of {len(self.paths)} files", path)
         raise DataError(f"two labels are needed to learn a classifier, found only {self.labels.names[0]}", path)

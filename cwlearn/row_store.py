@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -83,7 +83,7 @@ class MemoryStore:
     def queries(self) -> NDArray[np.int64]:
         return self._arrays["queries"].filled
 
-    def pieces(self, training: Training, random_state: np.random.RandomState) -> Iterator[Piece]:
+    def pieces(self, training: Training, random_state: np.random.RandomState) -> Generator[Piece, None, None]:
         """For every epoch, all rows, in a random order if so wished: as `fit` takes them."""
         for order in orders(self.rows.n_rows, training, random_state):
             yield self.rows, self.labels, order
@@ -120,8 +120,8 @@ class DiskStore:
         self.n_features = 0
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="cwlearn-", buffering=0)  # noqa: SIM115
 
-    def add(self, rows: Rows, labels: NDArray[np.float64]) -> None:
-        """Write rows to the file: lengths and labels, indices, values."""
+    def add(self, rows: Rows, labels: NDArray[np.float64], *, fraction: float = 0) -> None:
+        """Write rows to the file: lengths and labels, indices, values; a file needs no `fraction` to grow."""
         all_ones = bool((rows.values == 1).all())
         parts = [np.diff(rows.indptr), labels, rows.indices, *([] if all_ones else [rows.values])]
         offset = self._file.tell()
@@ -161,7 +161,7 @@ class DiskStore:
         check_rows(squares, indptr, indices, values, self.n_features)
         return Rows(indptr, indices, values, squares, self.n_features), labels
 
-    def pieces(self, training: Training, random_state: np.random.RandomState) -> Iterator[Piece]:
+    def pieces(self, training: Training, random_state: np.random.RandomState) -> Generator[Piece, None, None]:
         """For every epoch, windows of rows; the next one is read while the last one is learned from."""
         plan = self._windows(training, random_state)
         return in_order(lambda _: next(plan, None), lambda take, _: take(), [None, None], threads=1)

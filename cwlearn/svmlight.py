@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +16,7 @@ from cwlearn.bad_lines import Grammar, find_flaw
 from cwlearn.errors import DataError
 from cwlearn.machine import usable_cores
 from cwlearn.native import check_rows, parse_rows
-from cwlearn.options import COUNT, SIZE, Options, one_of, option
+from cwlearn.options import COUNT, NOTHING, SIZE, THREADS, Options, one_of, option, require
 from cwlearn.pipeline import in_order
 from cwlearn.rows import Rows
 from cwlearn.text_files import Chunk, Lines
@@ -53,7 +53,10 @@ def path_list(paths: Paths) -> list[str]:
 
 @dataclass
 class Batch:
-    """The rows of a chunk of text.  Its arrays are used again for a later batch: who keeps them copies them."""
+    """The rows of a chunk of text, or those before the line that ended it.
+
+    Its arrays are used again for a later batch: who keeps them copies them.
+    """
 
     rows: Rows
     labels: NDArray[np.float64]
@@ -63,7 +66,7 @@ class Batch:
     chunk: Chunk
     n_lines: int
     bad: list[tuple[int, DataError]]  # lines left out: which of the chunk, and why
-    fault: DataError | None = None  # what ended it
+    fault: DataError | None = None  # what is wrong with the line behind the last one
     first_line: int = 1
 
     @property
@@ -72,27 +75,38 @@ class Batch:
 
     def line_of(self, row: int) -> int:
         """The number of the line that a row was read from."""
-        left_out = {number for number, _ in self.bad}
-        rows = -1
-        for number, line in enumerate(self.chunk.lines):
-            if line.strip() and not line.lstrip().startswith(b"#") and number not in left_out:
-                rows += 1
-                if rows == row:
-                    return self.first_line + number
-        raise IndexError(row)
+        return self.first_line + self._row_lines()[row]
 
     def text_of(self, row: int) -> str:
         """The label of a row as it is written."""
-        line = self.chunk.lines[self.line_of(row) - self.first_line]
+        line = self.chunk.lines[self._row_lines()[row]]
         return line.split()[0].partition(b"#")[0].decode("ascii")
 
-    def row_with(self, index: int) -> int:
-        """The first row with this column."""
-        place = int(np.flatnonzero(self.rows.indices == index)[0])
-        return int(np.searchsorted(self.rows.indptr, place, side="right")) - 1
+    def _row_lines(self) -> list[int]:
+        """Which line of the chunk each row was read from."""
+        left_out = {number for number, _ in self.bad}
+        return [
+            number
+            for number, line in enumerate(self.chunk.lines)
+            if line.strip() and not line.lstrip().startswith(b"#") and number not in left_out
+        ]
+
+    def row_from(self, index: int) -> tuple[int, int]:
+        """The first row that has this column or a higher one, and the first such column."""
+        place = int(np.argmax(self.rows.indices >= index))
+        return int(np.searchsorted(self.rows.indptr, place, side="right")) - 1, int(self.rows.indices[place])
 
     def error(self, row: int, what: str) -> DataError:
         return DataError(what, self.chunk.path, self.line_of(row))
+
+    def end_with(self, fault: DataError, line: int) -> None:
+        """Keep only the rows before this line of the chunk, which is at fault."""
+        n_rows = sum(number < line for number in self._row_lines()[: self.rows.n_rows])
+        self.rows = self.rows.part(0, n_rows)
+        self.labels, self.queries = self.labels[:n_rows], self.queries[:n_rows]
+        self.bad = [(number, flaw) for number, flaw in self.bad if number < line]
+        self.highest = int(self.rows.indices.max(initial=-1)) if len(self.rows.indices) else -1
+        self.fault, self.n_lines = fault, line
 
 
 @dataclass
@@ -124,6 +138,7 @@ class Reader:
         hash_bits: int = 0,
         threads: int | None = None,
         chunk_bytes: int = CHUNK_BYTES,
+        tell: Callable[[DataError], object] = lambda flaw: None,
     ) -> None:
         self.paths = path_list(paths)
         self.reading = reading or Reading()
@@ -131,9 +146,11 @@ class Reader:
         self.dtype = np.dtype(dtype)
         self.with_queries = queries
         self.hash_bits = hash_bits
-        self.threads = threads or usable_cores()
-        self.chunk_bytes = max(16, min(chunk_bytes, self.reading.max_line + 2))
-        self.skipped: list[DataError] = []  # bad lines so far
+        require("threads", threads, NOTHING | THREADS)
+        self.threads = usable_cores() if threads in (None, -1) else threads
+        self.chunk_bytes = chunk_bytes
+        self.tell = tell  # hears of every bad line that is left out
+        self.skipped: list[DataError] = []  # these lines, so far
 
     def __iter__(self) -> Generator[Batch, None, None]:
         self.skipped = []
@@ -145,22 +162,26 @@ class Reader:
             for batch in parsed:
                 batch.first_line = 1 if batch.chunk.begins else next_line
                 next_line = batch.first_line + batch.n_lines
-                for number, flaw in batch.bad:
-                    self.skipped.append(self._placed(batch, number, flaw))
-                    if len(self.skipped) > self.reading.max_bad:
-                        raise self.skipped[-1]
+                self._skip(batch)
+                yield batch
                 if batch.fault is not None:
                     raise self._placed(batch, batch.n_lines, batch.fault)
-                yield batch
+
+    def _skip(self, batch: Batch) -> None:
+        """Tell of the lines that are left out, and end with the first that is one too many."""
+        room = self.reading.max_bad - len(self.skipped)
+        if len(batch.bad) > room:
+            line, flaw = batch.bad[room]
+            batch.end_with(flaw, line)
+        for number, flaw in batch.bad:
+            self.skipped.append(self._placed(batch, number, flaw))
+            self.tell(self.skipped[-1])
 
     def _placed(self, batch: Batch, number: int, flaw: DataError) -> DataError:
         return DataError(str(flaw), batch.chunk.path, batch.first_line + number, flaw.column)
 
     def _parsed(self, chunk: Chunk, space: _Space) -> Batch:
         """Parse a chunk; bad lines are left out or end it, as `reading` says."""
-        if chunk.too_long:
-            fault = DataError(f"line longer than {self.reading.max_line} bytes (--max-line)")
-            return Batch(_no_rows(self.dtype), np.empty(0), np.empty(0, np.int64), 0, -1, chunk, 0, [], fault)
         if len(chunk.text) > len(space.text):  # a very long line: do not keep that much memory for the others
             space = _Space(chunk.text)
         wide = bool(self.hash_bits)
@@ -210,6 +231,8 @@ class Reader:
                 if self.reading.on_bad_line == "skip" and len(bad) <= self.reading.max_bad:
                     bad.append((n_lines, fault))
                     n_lines, start, fault = n_lines + 1, stop, None
+        if chunk.flaw and fault is None:
+            fault = DataError(chunk.flaw)
         nnz = indptr[n_rows]
         columns = indices[:nnz].astype(np.int32) if 0 < self.hash_bits < 32 else indices[:nnz]
         n_features = 1 << self.hash_bits if self.hash_bits else highest + 1
@@ -218,7 +241,7 @@ class Reader:
         rows = Rows(indptr[: n_rows + 1], columns, values[:nnz], squares, n_features)
         batch = Batch(rows, labels[:n_rows], queries[:n_rows], lowest, highest, chunk, n_lines, bad, fault)
         if not np.isfinite(squares).all():
-            batch.fault, batch.n_lines = self._overflow(batch)
+            batch.end_with(*self._overflow(batch))
         return batch
 
     def _overflow(self, batch: Batch) -> tuple[DataError, int]:
@@ -230,7 +253,3 @@ class Reader:
         what = f"the value of index {columns[infinite[0]]}" if len(infinite) else "the squared length of this row"
         fault = DataError(f"{what} is out of range for {self.dtype}: bring the features to another scale")
         return fault, batch.line_of(row) - batch.first_line
-
-
-def _no_rows(dtype: Any) -> Rows:
-    return Rows(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, dtype), np.empty(0), 0)

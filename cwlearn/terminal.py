@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -31,20 +32,39 @@ def say(text: str) -> None:
         print(f"cwlearn: {text}".encode("utf-8", "backslashreplace").decode(), file=sys.stderr, flush=True)
 
 
+def tell_skipped(flaw: DataError) -> None:
+    say(f"warning: {flaw}; line skipped")
+
+
 @contextmanager
-def ended_by_signals() -> Iterator[None]:
-    """Make SIGTERM and SIGHUP exceptions, so that temporary files are removed on the way out."""
-
-    def end(number: int, frame: Any) -> None:
-        raise Terminated(number)
-
-    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    old = {number: signal.signal(number, end) for number in numbers}
+def handled(handler: Callable[[int, Any], None], *names: str) -> Iterator[None]:
+    """Let a handler have some signals, but those that were to be ignored."""
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]  # not everywhere
+    old = {number: signal.getsignal(number) for number in numbers}
+    old = {number: before for number, before in old.items() if before is not signal.SIG_IGN}
+    for number in old:
+        signal.signal(number, handler)
     try:
         yield
     finally:
-        for number, handler in old.items():
-            signal.signal(number, handler)
+        for number, before in old.items():
+            signal.signal(number, before)
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Make signals exceptions, so that temporary files are removed on the way out; the third one does not wait."""
+    count = 0
+
+    def end(number: int, frame: Any) -> None:
+        nonlocal count
+        count += 1
+        if count > 2:
+            os._exit(128 + number)
+        raise KeyboardInterrupt if number == signal.SIGINT else Terminated(number)
+
+    with handled(end, "SIGINT", "SIGTERM", "SIGHUP"):
+        yield
 
 
 class Bar:
@@ -93,6 +113,7 @@ class Attendant(Watch):
         self._saved_at = self._start
         self.kept = 0  # rows learned by the last checkpoint
         self._busy = self._stopping = False
+        self.torn = False  # a block of rows was broken off, so nobody knows how far it came
 
     def begin(self, what: str, total: int | None, unit: str) -> None:
         self._unit = unit
@@ -121,7 +142,7 @@ class Attendant(Watch):
 
     def skipped(self, flaw: DataError) -> None:
         self._bar.close()
-        say(f"warning: {flaw}; line skipped")
+        tell_skipped(flaw)
 
     def save(self, run: Run) -> None:
         """Write a checkpoint: a model that knows how far it has come."""
@@ -145,16 +166,19 @@ class Attendant(Watch):
     def heeding_ctrl_c(self) -> Iterator[None]:
         """The first Ctrl-C waits for the end of a block of rows; the second one does not."""
 
-        def interrupt(number: int, frame: Any) -> None:
-            if not self._busy or self._stopping:
-                raise KeyboardInterrupt
-            self._stopping = True
+        before: Any = signal.getsignal(signal.SIGINT)
 
-        old = signal.signal(signal.SIGINT, interrupt)
+        def interrupt(number: int, frame: Any) -> None:
+            if self._busy and not self._stopping:
+                self._stopping = True
+            else:
+                self.torn = self._busy
+                before(number, frame)
+
         try:
-            yield
+            with handled(interrupt, "SIGINT"):
+                yield
         finally:
-            signal.signal(signal.SIGINT, old)
             self._bar.close()
 
 

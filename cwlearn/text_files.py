@@ -8,7 +8,8 @@ from __future__ import annotations
 import io
 import os
 import stat
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import IO, Any
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn._svmlight import PADDING
+from cwlearn.bad_lines import CR_LINE_ENDS
 from cwlearn.errors import DataError, shown
 
 STDIN = "-"
@@ -27,6 +29,7 @@ FORMATS = {
     "zstandard": (b"\x28\xb5\x2f\xfd", ".zst"),
 }
 HEAD = 6  # bytes that tell what a file is
+SAMPLES, SAMPLE_BYTES = 64, 1 << 12  # of a file, that tell it from another
 
 
 @dataclass
@@ -39,7 +42,7 @@ class Chunk:
     begins: bool  # the first chunk of its file
     plain: bool  # its file is not compressed
     position: int  # bytes of all files read so far, as they are on disk
-    too_long: bool = False  # no line, but the beginning of one that is longer than allowed
+    flaw: str = ""  # why the next line could not be read
     start: int = PADDING
 
     @property
@@ -47,12 +50,25 @@ class Chunk:
         return self.text[self.start : self.stop].tobytes().split(b"\n")
 
 
+def displayed(path: str) -> str:
+    """The name of a file in messages."""
+    return "<stdin>" if path == STDIN else path
+
+
 class TextFile:
     """One source of bytes; `path` may be "-" for standard input."""
 
     def __init__(self, path: str) -> None:
-        self.path = "<stdin>" if path == STDIN else path
+        self.path = displayed(path)
         self._raw = io.FileIO(0, closefd=False) if path == STDIN else io.FileIO(path)
+        try:
+            self._recognise(path)
+        except BaseException:
+            self._raw.close()
+            raise
+
+    def _recognise(self, path: str) -> None:
+        """Find out what kind of file it is."""
         status = os.fstat(self._raw.fileno())
         self.regular = stat.S_ISREG(status.st_mode)
         self.size = status.st_size if self.regular else 0
@@ -132,6 +148,39 @@ class _Rewound(io.RawIOBase):
         return len(taken)
 
 
+class _Unpacked(io.RawIOBase):
+    """Compressed streams, one after the other; unlike the standard library's files it minds what stands behind them."""
+
+    def __init__(self, new: Callable[[], Any], file: IO[bytes], padding: bytes = b"") -> None:
+        self._new, self._file, self._padding = new, file, padding  # what may stand between two streams
+        self._stream = new()
+        self._begun = False  # has the stream read anything?
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while True:
+            packed = b""
+            if self._stream.eof:
+                packed, self._stream, self._begun = self._stream.unused_data, self._new(), False
+            if not packed and self._stream.needs_input:
+                packed = self._file.read(1 << 18)
+                if not packed:
+                    if self._begun:
+                        raise EOFError
+                    return 0
+            if not self._begun:
+                packed = packed.lstrip(self._padding) if self._padding else packed
+                self._begun = bool(packed)
+                if not packed:
+                    continue
+            text = self._stream.decompress(packed, len(buffer))
+            if text:
+                buffer[: len(text)] = text
+                return len(text)
+
+
 def _decompressed(format: str, file: IO[bytes], path: str) -> Any:
     if format == "gzip":
         import gzip
@@ -140,11 +189,11 @@ def _decompressed(format: str, file: IO[bytes], path: str) -> Any:
     if format == "bzip2":
         import bz2
 
-        return bz2.BZ2File(file)
+        return _Unpacked(bz2.BZ2Decompressor, file)
     if format == "xz":
         import lzma
 
-        return lzma.LZMAFile(file)
+        return _Unpacked(lzma.LZMADecompressor, file, padding=b"\0")
     try:
         from compression import zstd  # type: ignore[import-not-found, unused-ignore]  # Python 3.14
     except ImportError:
@@ -154,7 +203,7 @@ def _decompressed(format: str, file: IO[bytes], path: str) -> Any:
             raise DataError(
                 "Zstandard data: reading them needs the package backports.zstd (pip install 'cwlearn[zstd]')", path
             ) from None
-    return zstd.ZstdFile(file)
+    return _Unpacked(zstd.ZstdDecompressor, file)
 
 
 class Lines:
@@ -168,8 +217,9 @@ class Lines:
         self._begins = False
         self._before = 0  # size of the files that are done
 
-    def new_buffer(self) -> NDArray[np.uint8]:
-        return np.empty(self.chunk_bytes + 2 * PADDING, np.uint8)
+    def new_buffer(self, size: int = 0) -> NDArray[np.uint8]:
+        """Room for so many bytes or a chunk, and a line end, but no more than the longest line needs."""
+        return np.empty(min(max(size, self.chunk_bytes), self.max_line + 1) + 1 + 2 * PADDING, np.uint8)
 
     def next_chunk(self, text: NDArray[np.uint8]) -> Chunk | None:
         """The next lines, in `text` or, where one line does not fit into it, in a larger buffer; None at the end."""
@@ -177,45 +227,54 @@ class Lines:
             if self._file is None:
                 if not self._paths:
                     return None
-                self._file = TextFile(self._paths.pop(0))
-                self._begins = True
-                self._check_encoding(self._file)
+                self._open(self._paths.pop(0))
+            file = self._file
+            assert file is not None
             filled = PADDING + len(self._carry)
-            if filled + 1 + PADDING > len(text):
-                text = np.empty(2 * filled + PADDING, np.uint8)
-            text[PADDING:filled] = np.frombuffer(self._carry, np.uint8)
             room = len(text) - PADDING - 1  # for a line end that may have to be added
-            filled += self._file.read_into(memoryview(text)[filled:room])  # type: ignore[arg-type]
+            if filled >= room:
+                text = self.new_buffer(2 * len(self._carry))
+                room = len(text) - PADDING - 1
+            text[PADDING:filled] = np.frombuffer(self._carry, np.uint8)
+            filled += file.read_into(memoryview(text)[filled:room])  # type: ignore[arg-type]
             ended = filled < room
             stop = filled if ended else _end_of_last_line(text, PADDING, filled)
             self._carry = text[stop:filled].tobytes()
-            if stop == PADDING and not ended:
-                if filled - PADDING > self.max_line:
-                    return Chunk(text, stop, self._file.path, self._begins, True, 0, too_long=True)
-                if b"\r" not in self._carry[:-1]:
-                    continue  # a line longer than the buffer: try one of twice its size
-                stop, self._carry = filled, b""  # lines that end with CR only: let the parser find that out
+            flaw = self._flaw_of_carry()
+            if stop == PADDING and not (ended or flaw):
+                continue  # a line longer than the buffer: try one of twice its size
             if stop > PADDING and text[stop - 1] != ord("\n"):
                 text[stop] = ord("\n")
                 stop += 1
             text[stop : stop + PADDING] = 0
-            file = self._file
-            chunk = Chunk(text, stop, file.path, self._begins, file.format is None, self._before + file.position)
+            position = self._before + file.position
+            chunk = Chunk(text, stop, file.path, self._begins, file.format is None, position, flaw)
             self._begins = False
-            if ended:
-                self._before += self._file.size
-                self._file.close()
-                self._file = None
-            if stop > PADDING:
+            if flaw:
+                self._paths = []
+            if ended or flaw:
+                self._before += file.size
+                self._file, self._carry = None, b""
+                file.close()
+            if stop > PADDING or flaw:
                 return chunk
 
-    def _check_encoding(self, file: TextFile) -> None:
-        """Skip the mark that UTF-8 may begin with; refuse UTF-16."""
-        head = bytearray(HEAD)
-        self._carry = bytes(head[: file.read_into(memoryview(head))])
-        if self._carry.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise DataError("looks like UTF-16, expected ASCII or UTF-8 text", file.path, 1, 1)
-        self._carry = self._carry.removeprefix(b"\xef\xbb\xbf")
+    def _open(self, path: str) -> None:
+        """Begin with a file: skip the mark that UTF-8 may begin with, and refuse UTF-16 and UTF-32."""
+        self._file, self._begins = TextFile(path), True
+        buffer = bytearray(HEAD)
+        head = bytes(buffer[: self._file.read_into(memoryview(buffer))])
+        if head.startswith((b"\xff\xfe", b"\xfe\xff")) or 1 < head[:4].count(0) < len(head[:4]):
+            raise DataError("looks like UTF-16 or UTF-32, expected ASCII or UTF-8 text", self._file.path, 1, 1)
+        self._carry = head.removeprefix(b"\xef\xbb\xbf")
+
+    def _flaw_of_carry(self) -> str:
+        """Why a line that is not yet complete will never be one."""
+        if len(self._carry) <= self.max_line:
+            return ""
+        if b"\r" in self._carry[:-1]:
+            return CR_LINE_ENDS
+        return f"line longer than {self.max_line} bytes (--max-line)"
 
     def close(self) -> None:
         """Close what is open, unless a thread may still be waiting for it to speak."""
@@ -246,6 +305,17 @@ def total_size(paths: Sequence[str]) -> int | None:
     return sum(sizes)
 
 
-def described(paths: Sequence[str]) -> list[list[Any]]:
-    """The files by name and size, to recognise them by."""
-    return [[shown(path), 0 if path == STDIN else os.stat(path).st_size] for path in paths]
+def fingerprint(paths: Sequence[str]) -> str:
+    """The files by name, size and some of their bytes, to recognise them by."""
+    total, sample = 0, 0
+    for path in paths:
+        sample = zlib.crc32(os.fsencode(path), sample)
+        if path != STDIN and stat.S_ISREG(os.stat(path).st_mode):
+            with open(path, "rb", buffering=0) as file:
+                size = file.seek(0, 2)
+                total += size
+                for place in range(SAMPLES + 1):
+                    file.seek(max(0, size - SAMPLE_BYTES) * place // SAMPLES)
+                    sample = zlib.crc32(file.read(SAMPLE_BYTES), sample)
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return f"{shown(paths[0])}{more}, {total} bytes, {sample:08x}"
