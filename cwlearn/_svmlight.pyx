@@ -5,10 +5,10 @@
 `parse_rows` stops at the first line that is not of this form.  What is wrong with it is not told here: `bad_lines.py`
 reads that one line again, slowly, and finds the words.
 
-The text is gone over twice, a window at a time.  First all bytes that are no digits are marked, 16 at a time; then the
-numbers between the marks are read, eight digits at a time as one word (Langdale, Lemire, "Parsing gigabytes of JSON per
-second", VLDB Journal 28, 2019).  So where a number begins does not depend on how long the last one was found to be, and
-the processor works at several of them at once.
+The text is gone over three times, a window at a time.  First all bytes that are no digits are marked, 64 at a time;
+then the numbers between the marks are read, four at a time; then what stands there is looked at, and made entries of.
+So where a number begins does not depend on how long the last one was found to be, and the processor works at several of
+them at once (Langdale, Lemire, "Parsing gigabytes of JSON per second", VLDB Journal 28, 2019).
 
 A decimal is w 10^q with integers w and q.  If w < 2^53 and |q| <= 22 both factors are exact doubles, and one
 multiplication or division rounds correctly (Clinger, PLDI 1990); w < 2^64 goes through a 128-bit product with a table
@@ -16,75 +16,17 @@ of powers (Lemire, "Number parsing at a gigabyte per second", Software: Practice
 the rest through strtod.
 """
 
-from libc.stdint cimport INT32_MAX, INT64_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport INT32_MAX, INT64_MAX, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy
 
-cdef extern from *:
-    """
-    #include <locale.h>
-    #include <stdlib.h>
-    #if defined(__APPLE__)
-    #include <xlocale.h>
-    #endif
-    #if defined(_MSC_VER)
-    #include <intrin.h>
-    static int cwlearn_zeros_below(unsigned long long w) { unsigned long n; _BitScanForward64(&n, w); return n; }
-    static int cwlearn_zeros_above(unsigned long long w) { unsigned long n; _BitScanReverse64(&n, w); return 63 - n; }
-    #define cwlearn_ones(word) ((int) __popcnt64(word))
-    #else
-    #define cwlearn_ones(word) __builtin_popcountll(word)
-    #define cwlearn_zeros_below(word) __builtin_ctzll(word)
-    #define cwlearn_zeros_above(word) __builtin_clzll(word)
-    #endif
-    #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    #define cwlearn_little_endian(word) __builtin_bswap64(word)
-    #else
-    #define cwlearn_little_endian(word) (word)
-    #endif
-
-    /* One bit for each of 64 bytes, the first one lowest: set where it is not a digit. */
-    #if defined(__SSE2__) || defined(_M_X64)
-    #include <emmintrin.h>
-    static inline unsigned long long cwlearn_not_digits(const unsigned char *p) {
-        const __m128i zero = _mm_set1_epi8('0'), nine = _mm_set1_epi8(9);
-        unsigned long long digits = 0;
-        int k;
-        for (k = 0; k < 4; k++) {
-            __m128i a = _mm_sub_epi8(_mm_loadu_si128((const __m128i *) (p + 16 * k)), zero);
-            digits |= (unsigned long long) _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(a, nine), a)) << 16 * k;
-        }
-        return ~digits;
-    }
-    #else
-    static inline unsigned long long cwlearn_not_digits(const unsigned char *p) {
-        unsigned long long others = 0;
-        int k;
-        for (k = 0; k < 64; k++) others |= (unsigned long long) ((unsigned char) (p[k] - '0') > 9) << k;
-        return others;
-    }
-    #endif
-
-    /* strtod with a decimal point, wherever the program runs */
-    #if defined(_WIN32)
-    static _locale_t cwlearn_plain;
-    static void cwlearn_make_locale(void) { cwlearn_plain = _create_locale(LC_ALL, "C"); }
-    static double cwlearn_strtod(const char *text) { return _strtod_l(text, NULL, cwlearn_plain); }
-    #else
-    static locale_t cwlearn_plain;
-    static void cwlearn_make_locale(void) { cwlearn_plain = newlocale(LC_ALL_MASK, "C", (locale_t) 0); }
-    static double cwlearn_strtod(const char *text) {
-        locale_t users = uselocale(cwlearn_plain);
-        double value = strtod(text, NULL);
-        uselocale(users);
-        return value;
-    }
-    #endif
-    """
+cdef extern from "_svmlight.h":
     int zeros_below "cwlearn_zeros_below" (uint64_t word) noexcept nogil
     int ones "cwlearn_ones" (uint64_t word) noexcept nogil
     int zeros_above "cwlearn_zeros_above" (uint64_t word) noexcept nogil
     uint64_t not_digits "cwlearn_not_digits" (const uint8_t* p) noexcept nogil
-    uint64_t little_endian "cwlearn_little_endian" (uint64_t word) noexcept nogil
+    void stay_a_branch "cwlearn_stay_a_branch" (int64_t variable) noexcept nogil
+    uint64_t number_before "cwlearn_number_before" (const uint8_t* end, int64_t count) noexcept nogil
+    void four_numbers "cwlearn_four_numbers" (uint32_t* out, const uint8_t* base, const int16_t* marks) noexcept nogil
     void make_locale "cwlearn_make_locale" () noexcept nogil
     double rounded_by_libc "cwlearn_strtod" (const char* text) noexcept nogil
 
@@ -110,6 +52,7 @@ cdef enum:
     WINDOW = 2048             # bytes whose marks are found at a time
 
 cdef double[23] TENS          # the powers of ten that a double holds exactly
+cdef int64_t[9] WHOLE_TENS    # the first of them
 cdef uint64_t[LARGEST_POWER - SMALLEST_POWER + 1] POWERS_HIGH, POWERS_LOW    # 10^q, its first 128 bits
 
 
@@ -129,6 +72,8 @@ cdef void make_tables():
     TENS[0] = 1
     for q in range(1, 23):
         TENS[q] = 10 * TENS[q - 1]
+    for q in range(9):
+        WHOLE_TENS[q] = <int64_t> TENS[q]
     for q in range(SMALLEST_POWER, LARGEST_POWER + 1):
         power = power_of_ten(q)
         POWERS_HIGH[q - SMALLEST_POWER] = power >> 64
@@ -137,21 +82,6 @@ cdef void make_tables():
 
 make_tables()
 make_locale()
-
-
-cdef inline uint64_t eight_digits(uint64_t word) noexcept nogil:
-    """The number that eight bytes from 0 to 9 make, the lowest one being its first digit."""
-    word = word * 10 + (word >> 8)          # pairs, then fours, then all eight
-    return <uint32_t> (((word & 0x000000FF000000FFu) * 0x000F424000000064u
-                        + ((word >> 16) & 0x000000FF000000FFu) * 0x0000271000000001u) >> 32)
-
-
-cdef inline uint64_t number_before(Place end, int64_t count) noexcept nogil:
-    """The number that the `count` digits before `end` make: one to eight of them."""
-    cdef uint64_t word
-    cdef int64_t others = 64 - 8 * count    # bits of what stands before them
-    memcpy(&word, end - 8, 8)
-    return eight_digits((little_endian(word) ^ 0x3030303030303030u) >> others << others)
 
 
 cdef inline bint is_blank(Place p) noexcept nogil:
@@ -280,20 +210,14 @@ cdef Place read_long_number(Place p, double* value) noexcept nogil:
     return p
 
 
-cdef inline bint decimal_before(Place end, uint64_t whole, int64_t part, double* value) noexcept nogil:
-    """The decimal with `whole` < 10^7 before the point and the `part` digits before `end` behind it, if easy."""
+cdef bint long_decimal_before(Place end, uint64_t whole, int64_t part, double* value) noexcept nogil:
+    """The decimal with `whole` before the point and the `part` digits before `end` behind it, more than eight, if that
+    is easy."""
     cdef uint64_t w
-    if part == 0:
-        value[0] = <double> <int64_t> whole
-    elif part <= 8:
-        value[0] = (<int64_t> whole * TENS[part] + <int64_t> number_before(end, part)) / TENS[part]
-    elif part <= 16 and whole < 1000:
-        w = number_before(end - 8, part - 8) * 100000000 + number_before(end, 8)
-        w += whole * <uint64_t> TENS[part]
-        return w > 0 and rounded(w, -part, value)
-    else:
+    if part > 16 or whole >= 1000:
         return False
-    return True
+    w = whole * <uint64_t> TENS[part] + number_before(end - 8, part - 8) * 100000000 + number_before(end, 8)
+    return w > 0 and rounded(w, -part, value)
 
 
 cdef Place read_integer(Place p, uint64_t limit, int64_t* number) noexcept nogil:
@@ -317,6 +241,15 @@ cdef Place read_query(Place p, int64_t* query) noexcept nogil:
     if negative:
         query[0] = -query[0]
     return p
+
+
+cdef inline bint rising(const index_t* indices, Py_ssize_t n) noexcept nogil:
+    """Whether each index is larger than the one before."""
+    cdef Py_ssize_t k
+    cdef index_t falls = 0
+    for k in range(1, n):
+        falls |= indices[k] <= indices[k - 1]
+    return not falls
 
 
 cdef bint sorted_row(index_t* indices, floating* values, Py_ssize_t n) noexcept nogil:
@@ -362,23 +295,24 @@ cdef Py_ssize_t hashed_row(index_t* indices, floating* values, Py_ssize_t n, int
     return kept + 1 if n else 0
 
 
-cdef struct Marks:            # the places of all bytes that are no digits, one after the other
+cdef struct Marks:            # the places of all bytes of a window that are no digits, and the numbers before them
     Place base                # of the window
     Place end                 # of the text
-    uint16_t* offsets         # of the marks in the window
-    const uint16_t* next
-    const uint16_t* last      # where they end
+    int64_t next              # which one comes next
+    int64_t count             # of them
+    int16_t* offsets          # offsets[-1] is -1
+    uint32_t* numbers
 
 
-cdef inline void put_marks(uint16_t* out, int at, uint64_t* others, int count) noexcept nogil:
+cdef inline void put_marks(int16_t* out, int at, uint64_t* others, int count) noexcept nogil:
     cdef int k
     for k in range(count):
-        out[k] = <uint16_t> (at + zeros_below(others[0] | 0x8000000000000000u))
+        out[k] = <int16_t> (at + zeros_below(others[0]))    # of none: any place in the window or just behind it
         others[0] &= others[0] - 1
 
 
-cdef int find_marks(uint16_t* out, Place start, int64_t size) noexcept nogil:
-    """Offsets of the marks in `size` bytes; returns how many there are."""
+cdef int find_marks(int16_t* out, Place start, int64_t size) noexcept nogil:
+    """Offsets of the marks in `size` bytes, and four more that can be read; returns how many there are."""
     cdef uint64_t others
     cdef int at, count
     cdef int n = 0
@@ -393,32 +327,30 @@ cdef int find_marks(uint16_t* out, Place start, int64_t size) noexcept nogil:
                 if count > 24:
                     put_marks(out + n + 24, at, &others, 40)
         n += count
+    for at in range(4):
+        out[n + at] = 0
     return n
 
 
-cdef inline void open_window(Marks* marks, Place start) noexcept nogil:
+cdef void open_window(Marks* marks, Place start) noexcept nogil:
+    """Go on with the window from `start`, which is not within a number."""
+    cdef int64_t k
     marks.base = start
-    marks.next = marks.offsets
-    marks.last = marks.offsets + find_marks(marks.offsets, start, min(WINDOW, marks.end - start))
-
-
-cdef inline Place next_mark(Marks* marks) noexcept nogil:
-    """The next byte that is no digit; there must be one."""
-    while marks.next == marks.last:
-        open_window(marks, marks.base + WINDOW)
-    marks.next += 1
-    return marks.base + (marks.next - 1)[0]
+    marks.next = 0
+    marks.count = find_marks(marks.offsets, start, min(WINDOW, marks.end - start))
+    for k in range(0, marks.count, 4):
+        four_numbers(marks.numbers + k, start, marks.offsets + k)
 
 
 cdef inline void go_to(Marks* marks, Place place) noexcept nogil:
     """Make the next mark the first one at `place` or behind it."""
     if place >= marks.base + WINDOW:
         open_window(marks, place)
-    while marks.next < marks.last and marks.base + marks.next[0] < place:
+    while marks.next < marks.count and marks.base + marks.offsets[marks.next] < place:
         marks.next += 1
 
 
-cdef inline Place to_token(Marks* marks, Place p) noexcept nogil:
+cdef Place to_token(Marks* marks, Place p) noexcept nogil:
     """The place of the next byte that is not blank; the next mark is the first one from there."""
     while is_blank(p):
         p += 1
@@ -426,87 +358,95 @@ cdef inline Place to_token(Marks* marks, Place p) noexcept nogil:
     return p
 
 
-cdef inline Place read_entries(
+cdef Place read_entries(
     Place p, Marks* marks, index_t* indices, floating* values, int64_t* n_entries, int64_t* query, bint may_have_query,
-    int64_t lowest_allowed, bint sort, int* status,
+    int* status,
 ) noexcept nogil:
-    """The entries from p to the end of the line: the place of that end, or NULL with a status."""
+    """The entries from p to the end of the line, in any order: the place of that end, or NULL with a status."""
     cdef int64_t n = 0
-    cdef int64_t previous = lowest_allowed - 1
-    cdef int64_t index = 0
-    cdef int64_t count, part
-    cdef uint64_t whole
+    cdef int64_t colon, whole, part, mark, ahead, last
     cdef double value = 0
-    cdef Place mark, start
-    cdef bint negative, easy
+    cdef int64_t any_index = 0              # their addresses are taken, so they live in memory
+    cdef double any_value = 0
+    cdef uint8_t behind
+    cdef bint negative
+    cdef Place base
+    cdef const int16_t* offsets = marks.offsets
+    cdef const uint32_t* numbers = marks.numbers
     status[0] = BAD
     p = to_token(marks, p)
     while True:
-        mark = next_mark(marks)
-        count = mark - p
-        if mark[0] == c":" and 0 < count <= 8:
-            index = <int64_t> number_before(mark, count)
-            p = mark + 1
-        else:
-            p = to_token(marks, p)
-            if p[0] == c"\n" or p[0] == c"#":
+        # Most entries: "index:whole" or "index:whole.part" of a few digits each, and behind it a blank or the line end.
+        if marks.count - marks.next < 4 and marks.base + WINDOW < marks.end:
+            open_window(marks, p)
+        base = marks.base
+        mark = marks.next
+        last = marks.count - 4              # an entry has four marks at most
+        while mark <= last:
+            colon = offsets[mark]
+            if base[colon] != c":" or <uint64_t> (colon - offsets[mark - 1] - 2) > 7:
+                break
+            ahead = mark + 1                # and two more, perhaps, at the end of the entry
+            negative = base[colon + 1] == c"-"
+            if negative:
+                stay_a_branch(ahead)
+                ahead += 1
+            if <uint64_t> (offsets[ahead] - offsets[ahead - 1] - 2) > 6:
+                break
+            whole = numbers[ahead]
+            behind = base[offsets[ahead]]
+            if behind == c".":
+                ahead += 1
+                part = offsets[ahead] - offsets[ahead - 1] - 1
+                if part <= 8:               # the sum is exact: it is less than 10^15
+                    value = <double> (whole * WHOLE_TENS[part] + numbers[ahead]) / TENS[part]
+                elif not long_decimal_before(base + offsets[ahead], whole, part, &any_value):
+                    break
+                else:
+                    value = any_value
+                behind = base[offsets[ahead]]
+            else:
+                value = <double> whole
+            if behind != c" " and behind != c"\n":
+                break
+            indices[n] = <index_t> numbers[mark]
+            values[n] = <floating> (-value if negative else value)
+            n += 1
+            mark = ahead + 1
+            if behind == c"\n":
+                marks.next = mark
                 n_entries[0] = n
-                return p
-            if may_have_query and memcmp(p, b"qid:", 4) == 0:
-                may_have_query = False
-                p = read_query(p + 4, query)
-                if p == NULL or not ends_here(p):
-                    return NULL
-                p = to_token(marks, p)
-                continue
-            p = read_integer(p + (p[0] == c"+"), INT64_MAX - 1, &index)
-            if p == NULL or p[0] != c":":
-                return NULL
-            if index_t is int32_t:
-                if index > INT32_MAX:
-                    status[0] = WIDE
-                    return NULL
-            p += 1
-            go_to(marks, p)
-        may_have_query = False
-        if index <= previous:
-            return NULL
-        if not sort:
-            previous = index
+                return base + offsets[ahead]
+        if mark > marks.next:
+            p = base + offsets[mark - 1] + 1
+            marks.next = mark
 
-        start = p
-        mark = next_mark(marks)
-        negative = mark == p and p[0] == c"-"
-        if negative:
-            p += 1
-            mark = next_mark(marks)
-        count = mark - p
-        easy = 0 < count < 8
-        if easy:
-            whole = p[0] - c"0" if count == 1 else number_before(mark, count)
-            part = 0
-            if mark[0] == c".":
-                p = mark + 1
-                mark = next_mark(marks)
-                part = mark - p
-            easy = (mark[0] == c" " or mark[0] == c"\n") and decimal_before(mark, whole, part, &value)
-        if easy:
-            value = -value if negative else value
-        else:
-            mark = read_long_number(start, &value)
-            if mark == NULL or not ends_here(mark):
-                return NULL
-            go_to(marks, mark + 1)
-        indices[n] = <index_t> index
-        values[n] = <floating> value
-        n += 1
-        if mark[0] == c" ":
-            p = mark + 1                    # usually the next entry begins there
-        elif mark[0] == c"\n" or mark[0] == c"#":
+        # Any other one, the end of the line, or something that is wrong.
+        p = to_token(marks, p)
+        if p[0] == c"\n" or p[0] == c"#":
             n_entries[0] = n
-            return mark
-        else:
-            p = to_token(marks, mark)
+            return p
+        if may_have_query and n == 0 and memcmp(p, b"qid:", 4) == 0:
+            may_have_query = False
+            p = read_query(p + 4, query)
+            if p == NULL or not ends_here(p):
+                return NULL
+            p = to_token(marks, p)
+            continue
+        p = read_integer(p + (p[0] == c"+"), INT64_MAX - 1, &any_index)
+        if p == NULL or p[0] != c":":
+            return NULL
+        if index_t is int32_t:
+            if any_index > INT32_MAX:
+                status[0] = WIDE
+                return NULL
+        p = read_long_number(p + 1, &any_value)
+        if p == NULL or not ends_here(p):
+            return NULL
+        indices[n] = <index_t> any_index
+        values[n] = <floating> any_value
+        n += 1
+        p = to_token(marks, p)
 
 
 def parse_rows(
@@ -553,9 +493,12 @@ def parse_rows(
     cdef double label = 0
     cdef int status = FINE
     cdef bint is_row
-    cdef uint16_t[WINDOW + 64] offsets
+    cdef int16_t[1 + WINDOW + 64] offsets
+    cdef uint32_t[WINDOW + 64] numbers
     cdef Marks marks
-    marks.offsets = offsets
+    offsets[0] = -1
+    marks.offsets = offsets + 1
+    marks.numbers = numbers
     marks.end = end
     with nogil:
         open_window(&marks, p)
@@ -571,11 +514,15 @@ def parse_rows(
                     if p == NULL or not ends_here(p):
                         break
                 query = 0
-                p = read_entries(
-                    p, &marks, index0 + n, value0 + n, &count, &query, labelled, lowest_allowed, sort, &status)
-                if p == NULL or (sort and not sorted_row(index0 + n, value0 + n, count)):
+                p = read_entries(p, &marks, index0 + n, value0 + n, &count, &query, labelled, &status)
+                if p == NULL:
                     break
-            line_end = <Place> memchr(p, c"\n", end - p)
+                status = BAD
+                if not (sorted_row(index0 + n, value0 + n, count) if sort else rising(index0 + n, count)):
+                    break
+                if count and index0[n] < lowest_allowed:
+                    break
+            line_end = p if p[0] == c"\n" else <Place> memchr(p, c"\n", end - p)
             if p[0] == c"#":                # even here: the comment would swallow the lines behind a CR
                 p = <Place> memchr(p, c"\r", line_end - p)
                 if p != NULL and p + 1 != line_end:

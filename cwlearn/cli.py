@@ -16,9 +16,9 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from cwlearn._version import __version__
-from cwlearn.cli_common import UsageError
-from cwlearn.errors import shown
-from cwlearn.terminal import Terminated, ended_by_signals, handled, say
+from cwlearn.errors import UsageError, shown
+from cwlearn.messages import say
+from cwlearn.signals import Terminated, ended_by_signals, handled
 
 VERBS = {
     "train": "learn a model from data",
@@ -53,6 +53,7 @@ def main(argv: list[str] | None = None) -> int:
 def console() -> NoReturn:
     """Run the command that was typed, and end without taking the interpreter apart, which takes longer than a small
     training; all files are closed and all output is written by then."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # else NumPy starts threads that spin for nobody
     with handled(lambda number, frame: os._exit(128 + number), "SIGINT"):  # for moments when nobody else heeds it
         status = main()
         with contextlib.suppress(Exception):

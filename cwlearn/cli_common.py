@@ -7,18 +7,13 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from cwlearn.errors import DataError, ModelError, shown
-from cwlearn.terminal import say
+from cwlearn.errors import DataError, ModelError, UsageError, shown
 from cwlearn.text_files import STDIN
 
 DATA_HELP = (
     "svmlight text: 'label index:value index:value ...'. - is standard input; gzip, bzip2, xz and Zstandard are "
     "recognised; several files are one stream"
 )
-
-
-class UsageError(Exception):
-    """What was asked for makes no sense; the words are for the one who asked."""
 
 
 def check_paths(data: list[str], outputs: Iterable[str | None] = (), also_read: Iterable[str] = ()) -> None:
@@ -30,13 +25,6 @@ def check_paths(data: list[str], outputs: Iterable[str | None] = (), also_read: 
             both_exist = output is not None and path != STDIN and os.path.exists(output) and os.path.exists(path)
             if output is not None and both_exist and os.path.samefile(path, output):
                 raise UsageError(f"{shown(output)} is both read and written")
-
-
-def tell_repeated(data: list[str]) -> None:
-    """The same file twice may be meant, or not."""
-    for path in dict.fromkeys(data):
-        if data.count(path) > 1:
-            say(f"warning: {shown(path)} is given more than once, and read more than once")
 
 
 @contextmanager

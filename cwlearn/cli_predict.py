@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from cwlearn import model_file
 from cwlearn.atomic_file import check_writable, replace_file
-from cwlearn.cli_common import UsageError, check_paths
+from cwlearn.cli_common import check_paths
 from cwlearn.cli_scoring import add_data_flags, scored
+from cwlearn.errors import UsageError
 from cwlearn.learner import Learner
 from cwlearn.rows import Rows
 

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cwlearn.cli_common import DATA_HELP, add_output, tell_repeated
+from cwlearn.cli_common import DATA_HELP, add_output
 from cwlearn.flags import add_options, given
 from cwlearn.learner import Learner
+from cwlearn.messages import say, tell_repeated, tell_skipped
 from cwlearn.out_of_core import Space
 from cwlearn.rows import Rows
 from cwlearn.svmlight import Batch, Reader, Reading
-from cwlearn.terminal import Bar, say, tell_skipped
+from cwlearn.terminal import Bar
 
 
 def add_data_flags(parser: argparse.ArgumentParser) -> None:

@@ -13,17 +13,18 @@ from typing import Any
 from cwlearn import model_file
 from cwlearn.atomic_file import check_writable
 from cwlearn.bad_lines import DECIMAL
-from cwlearn.cli_common import DATA_HELP, UsageError, add_output, check_paths, tell_repeated, usage_checked
-from cwlearn.errors import ModelError, shown
+from cwlearn.cli_common import DATA_HELP, add_output, check_paths, usage_checked
+from cwlearn.errors import ModelError, UsageError, shown
 from cwlearn.flags import add_options, add_rules, checked, flag, given, written
 from cwlearn.labels import Labels
 from cwlearn.learner import Learner, Training
+from cwlearn.messages import say, tell_repeated
 from cwlearn.options import POSITIVE, SEED
 from cwlearn.out_of_core import Run, Space
 from cwlearn.rules import RULES, Rule
 from cwlearn.state import Tally
 from cwlearn.svmlight import Reading
-from cwlearn.terminal import Attendant, say
+from cwlearn.terminal import Attendant
 
 DEFAULT_RULE = "arow"
 EXAMPLE = """\

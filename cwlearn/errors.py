@@ -36,5 +36,9 @@ class DataError(ValueError):
         super().__init__(place + what)
 
 
+class UsageError(Exception):
+    """A command that makes no sense; the words are for the one who typed it."""
+
+
 class ModelError(ValueError):
     """A file that is not a whole, sound cwlearn model of a version this release reads."""

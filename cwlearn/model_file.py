@@ -278,8 +278,7 @@ def _texts(texts: Any, count: int) -> list[str] | None:
 def _unfinished(run: Any) -> dict[str, Any] | None:
     if run is None:
         return None
-    counts = [run["done"], run["memory"] or 0] if isinstance(run, dict) else [None]
-    if not all(map(_is_count, counts)):
+    if not isinstance(run, dict) or not all(map(_is_count, [run["done"], run["memory"] or 0])):
         raise ValueError(f"its record of an unfinished run is {run}")
     return run
 

@@ -18,6 +18,7 @@ def in_order(
     work: Callable[[Thing, Space], Result],
     spaces: Sequence[Space],
     threads: int,
+    helping: bool = False,
 ) -> Generator[Result, None, None]:
     """`work(take(space), space)` again and again, by `threads` threads, until `take` returns None.
 
@@ -25,17 +26,19 @@ def in_order(
     work in: it is used again when the result that was made in it has been done with, which is when the next one is
     asked for.  So there are never more results waiting than spaces.  An exception comes in its turn.
 
-    Of several threads one is the caller's own: while its next result is not ready it works like the others.  So there
-    are no more threads than asked for, which is what a machine with as many cores does best with.
+    `helping` makes one of several threads the caller's own: while its next result is not ready it works like the
+    others.  So there are no more threads than asked for, which is what a machine with as many cores does best with.
+    It wants a `take` that never makes its caller wait for long.
     """
     crew = _Crew(take, work, spaces)
     # Daemons, since one may be waiting for a pipe that never speaks when the program ends.
-    workers = [threading.Thread(target=crew.work_on, daemon=True) for _ in range(max(1, threads - 1))]
+    helping = helping and threads > 1
+    workers = [threading.Thread(target=crew.work_on, daemon=True) for _ in range(threads - helping)]
     for worker in workers:
         worker.start()
     try:
         for number in itertools.count():
-            while threads > 1 and number not in crew.finished and crew.work_once():
+            while helping and number not in crew.finished and crew.work_once():
                 pass
             result, fault, space = crew.wait_for(number)
             if fault is not None:
@@ -74,9 +77,7 @@ class _Crew(Generic[Space, Thing, Result]):
             pass
 
     def work_once(self) -> bool:
-        """Do one thing, if there is space for it and nobody is taking one at this moment."""
-        if self._taking.locked():
-            return False
+        """Do one thing, if there is space for it."""
         try:
             return self._work_in(self.free.get_nowait())
         except Empty:

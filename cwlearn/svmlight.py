@@ -19,7 +19,7 @@ from cwlearn.native import check_rows, parse_rows
 from cwlearn.options import COUNT, NOTHING, SIZE, THREADS, Options, one_of, option, require
 from cwlearn.pipeline import in_order
 from cwlearn.rows import Rows
-from cwlearn.text_files import Chunk, Lines
+from cwlearn.text_files import Chunk, Lines, is_regular
 
 CHUNK_BYTES = 1 << 20  # of text: fits, with the rows made of it, into the cache of a core
 
@@ -157,7 +157,13 @@ class Reader:
         lines = Lines(self.paths, self.chunk_bytes, self.reading.max_line)
         spaces = [_Space(lines.new_buffer()) for _ in range(self.threads + 2)]
         next_line = 1
-        parsed = in_order(lambda space: lines.next_chunk(space.text), self._parsed, spaces, self.threads)
+        parsed = in_order(
+            lambda space: lines.next_chunk(space.text),
+            self._parsed,
+            spaces,
+            self.threads,
+            helping=all(map(is_regular, self.paths)),
+        )
         with closing(lines), closing(parsed):
             for batch in parsed:
                 batch.first_line = 1 if batch.chunk.begins else next_line

@@ -2,69 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from cwlearn import model_file
 from cwlearn.errors import DataError
+from cwlearn.messages import tell_skipped
 from cwlearn.out_of_core import Run, Watch
+from cwlearn.signals import handled
 from cwlearn.svmlight import Batch
 
 PATIENCE = 0.5  # seconds without a bar
-
-
-class Terminated(BaseException):
-    """The program was asked to end by a signal."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-
-
-def say(text: str) -> None:
-    """A message to the person, if somebody can read it."""
-    if sys.stderr is not None:
-        print(f"cwlearn: {text}".encode("utf-8", "backslashreplace").decode(), file=sys.stderr, flush=True)
-
-
-def tell_skipped(flaw: DataError) -> None:
-    say(f"warning: {flaw}; line skipped")
-
-
-@contextmanager
-def handled(handler: Callable[[int, Any], None], *names: str) -> Iterator[None]:
-    """Let a handler have some signals, but those that were to be ignored."""
-    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]  # not everywhere
-    old = {number: signal.getsignal(number) for number in numbers}
-    old = {number: before for number, before in old.items() if before is not signal.SIG_IGN}
-    for number in old:
-        signal.signal(number, handler)
-    try:
-        yield
-    finally:
-        for number, before in old.items():
-            signal.signal(number, before)
-
-
-@contextmanager
-def ended_by_signals() -> Iterator[None]:
-    """Make signals exceptions, so that temporary files are removed on the way out; the third one does not wait."""
-    count = 0
-
-    def end(number: int, frame: Any) -> None:
-        nonlocal count
-        count += 1
-        if count > 2:
-            os._exit(128 + number)
-        raise KeyboardInterrupt if number == signal.SIGINT else Terminated(number)
-
-    with handled(end, "SIGINT", "SIGTERM", "SIGHUP"):
-        yield
 
 
 class Bar:

@@ -122,9 +122,14 @@ class TextFile:
         self._raw.close()
 
 
+def is_regular(path: str) -> bool:
+    """Whether it is a file on disk, which never makes its reader wait for long."""
+    return path != STDIN and os.path.isfile(path)
+
+
 def is_plain(path: str) -> bool:
     """Whether the file can be read from anywhere as it is."""
-    if path == STDIN or not stat.S_ISREG(os.stat(path).st_mode):
+    if not is_regular(path):
         return False
     with closing(TextFile(path)) as file:
         return file.format is None
@@ -310,7 +315,7 @@ def fingerprint(paths: Sequence[str]) -> str:
     total, sample = 0, 0
     for path in paths:
         sample = zlib.crc32(os.fsencode(path), sample)
-        if path != STDIN and stat.S_ISREG(os.stat(path).st_mode):
+        if is_regular(path):
             with open(path, "rb", buffering=0) as file:
                 size = file.seek(0, 2)
                 total += size

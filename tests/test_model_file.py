@@ -267,7 +267,7 @@ def test_m14_links_stay_and_folders_and_pipes_are_refused(learner, saved, tmp_pa
     assert saved.is_file()
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe"):
-        with pytest.raises(OSError, match="expected the name of a file|not a regular file"):
+        with pytest.raises(OSError, match=r"expected the name of a file|not a regular file"):
             model_file.save(learner, path)
     with pytest.raises(FileNotFoundError):
         model_file.save(learner, tmp_path / "no such folder" / "m.npz")

@@ -691,9 +691,10 @@ def counting(stop):
     return lambda _: next(numbers, None)
 
 
+@pytest.mark.parametrize("helping", [False, True])
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize("spaces", [1, 2, 5, 10])
-def test_results_come_in_order_whatever_the_delays(threads, spaces):
+def test_results_come_in_order_whatever_the_delays(threads, spaces, helping):
     delays = random.Random(threads)
     before = threading.active_count()
 
@@ -701,7 +702,7 @@ def test_results_come_in_order_whatever_the_delays(threads, spaces):
         time.sleep(delays.choice([0, 0, 0.001, 0.003]))
         return thing, space
 
-    results = list(in_order(counting(60), work, list(range(spaces)), threads))
+    results = list(in_order(counting(60), work, list(range(spaces)), threads, helping))
     assert [thing for thing, _ in results] == list(range(60))
     assert {space for _, space in results} <= set(range(spaces))
     assert threading.active_count() == before
@@ -714,7 +715,7 @@ def test_a_space_is_not_used_again_before_its_result_is_done_with():
         space.append(thing)
         return thing, space
 
-    for thing, space in in_order(counting(200), work, spaces, 3):
+    for thing, space in in_order(counting(200), work, spaces, 3, helping=True):
         time.sleep(0.0005)
         assert space[-1] == thing
 
@@ -744,7 +745,7 @@ def test_an_exception_comes_in_its_turn(who, fault_at):
 
     got = []
     with pytest.raises(OSError, match=f"^{fault_at}$"):
-        collect(in_order(take, work, list(range(10)), 8), got)
+        collect(in_order(take, work, list(range(10)), 8, helping=True), got)
     assert got == list(range(fault_at))
     assert threading.active_count() == before
 
