@@ -27,7 +27,7 @@ from cwlearn.state import NONE
 from cwlearn.svmlight import CHUNK_BYTES, Batch, Reader, Reading
 from cwlearn.text_files import displayed, fingerprint, total_size
 
-HASH_BITS = Check("an integer from 1 to 40", lambda value: is_integer(value) and 1 <= value <= 40, int)
+HASH_BITS = Check("an integer from 1 to 40", lambda value: is_integer(value) and 1 <= value <= 40, int, "N")
 
 
 @dataclass(frozen=True)
