@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 TOKEN = re.compile(rb"[^ \t\v\f]+")
 DECIMAL = re.compile(rb"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")  # ++, *+: never looks back
+SEVERAL = re.compile(rb"[0-9.eE+-]++(?:,[0-9.eE+-]++)+")
 INTEGER = re.compile(rb"([+-]?)([0-9]++)")
 SPECIAL = re.compile(rb"[+-]?(?:nan|inf|infinity)(?:\(.*\))?", re.IGNORECASE)
 INT64_MAX = 2**63 - 1
@@ -48,9 +49,11 @@ def find_flaw(line: bytes, grammar: Grammar) -> Flaw | None:
 def _check_line(line: bytes, grammar: Grammar) -> None:
     whole = line.removesuffix(b"\n").removesuffix(b"\r")
     text = whole.partition(b"#")[0]
+    tokens = [(match.start(), match.group()) for match in TOKEN.finditer(text)]
+    if tokens and b"\0" in tokens[0][1]:
+        raise Flaw("NUL byte: not text, or UTF-16", *tokens[0])
     if b"\r" in whole:  # even in a comment, which would swallow the lines behind it
         raise Flaw(CR_LINE_ENDS, whole.index(b"\r"))
-    tokens = [(match.start(), match.group()) for match in TOKEN.finditer(text)]
     if grammar.labelled and tokens:
         _check_label(*tokens.pop(0), rest=text)
         if tokens and tokens[0][1].startswith(b"qid:"):
@@ -73,14 +76,14 @@ def _check_label(at: int, token: bytes, rest: bytes) -> None:
         if math.isinf(float(token)):
             raise Flaw("label out of range", at, token)
         return
-    if b"\0" in token:
-        raise Flaw("NUL byte: not text, or UTF-16", at, token)
-    if b"," in token and b":" not in rest:
+    if b"," in token and b":" not in rest and rest.isascii():
         raise Flaw("looks like CSV: expected 'label index:value ...'", at, token)
-    if b"," in token:
+    if SEVERAL.fullmatch(token):
         raise Flaw("several labels: data of this kind (--multilabel elsewhere) are not supported", at, token)
     if b":" in token:
-        raise Flaw("missing label; lines without labels need --no-labels, and label:weight is not supported", at, token)
+        raise Flaw(
+            "missing label (only `predict --no-labels` takes such lines); label:weight is not supported", at, token
+        )
     if SPECIAL.fullmatch(token):
         raise Flaw("label is not finite", at, token)
     raise Flaw("label is not a number", at, token)

@@ -18,6 +18,7 @@ from cwlearn.cli_scoring import add_data_flags, scored
 from cwlearn.errors import UsageError
 from cwlearn.learner import Learner
 from cwlearn.rows import Rows
+from cwlearn.text_files import STDIN
 
 EXAMPLE = """\
   cwlearn predict new.svm -m spam.npz                    one label a line
@@ -36,6 +37,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
+    if arguments.output == STDIN:
+        arguments.output = None  # where - is a file, it is standard output here
     check_paths(arguments.data, [arguments.output], [arguments.model])
     if arguments.output is not None:
         check_writable(arguments.output)

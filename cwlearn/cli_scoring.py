@@ -57,4 +57,4 @@ def scored(learner: Learner, arguments: argparse.Namespace, labelled: bool) -> I
         bar.move_to(batch.chunk.position)
     bar.close()
     if unseen and not arguments.quiet:
-        say(f"{unseen:,} values are of features that the model has never seen; they add nothing to the score")
+        say(f"values of features that the model has never seen, which add nothing to the score: {unseen:,}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import os
@@ -25,6 +26,7 @@ from cwlearn.rules import RULES, Rule
 from cwlearn.state import Tally
 from cwlearn.svmlight import Reading
 from cwlearn.terminal import Attendant
+from cwlearn.text_files import STDIN
 
 DEFAULT_RULE = "arow"
 EXAMPLE = """\
@@ -73,6 +75,8 @@ def _labels(text: str) -> dict[float, str]:
 
 
 def run(arguments: argparse.Namespace) -> None:
+    if arguments.model == STDIN:
+        raise UsageError("a model is written to a file: -m - names none")
     checkpoint = None if arguments.checkpoint is None else f"{arguments.model}.checkpoint"
     check_paths(arguments.data, [arguments.model, checkpoint])
     for path in (arguments.model, checkpoint):
@@ -81,7 +85,8 @@ def run(arguments: argparse.Namespace) -> None:
     if not arguments.quiet:
         tell_repeated(arguments.data)
     learner = None if arguments.resume is None else model_file.load(arguments.resume)
-    attendant = Attendant(arguments.quiet or arguments.json, arguments.verbose, checkpoint, arguments.checkpoint or 0)
+    table = arguments.verbose and not arguments.quiet
+    attendant = Attendant(arguments.quiet or arguments.json, table, checkpoint, arguments.checkpoint or 0)
     with usage_checked():
         rule, training = chosen_options(arguments, learner)
         options = Reading(**given(arguments, Reading)), Space(**given(arguments, Space))
@@ -93,17 +98,21 @@ def run(arguments: argparse.Namespace) -> None:
     try:
         with attendant.heeding_ctrl_c():
             learner = training_run.train()
+            attendant.ended(training_run)
             model_file.save(learner, arguments.model)
     except KeyboardInterrupt:
         say(what_was_kept(training_run, attendant, checkpoint, arguments.model))
         raise
-    if checkpoint is not None and os.path.exists(checkpoint):
-        os.unlink(checkpoint)
+    for path in {checkpoint, arguments.resume} & {f"{arguments.model}.checkpoint"}:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
     rows, updates, mistakes = (
         learner.tally["rows"] - before["rows"],
         learner.tally["updates"] - before["updates"],
         learner.tally["mistakes"] - before["mistakes"],
     )
+    if not updates:
+        say("warning: nothing was learned: no row asked for a change of the model (--confidence 0.5 never does)")
     report = {
         "model": arguments.model,
         "algorithm": learner.rule.name,
@@ -140,7 +149,7 @@ def chosen_options(arguments: argparse.Namespace, learner: Learner | None) -> tu
             if hasattr(arguments, item.name) and item.name not in {own.name for own in fields(chosen)}:
                 names = ", ".join(flag(own.name) for own in fields(chosen)) or "none"
                 raise UsageError(f"{flag(item.name)} is not a parameter of {name}, whose parameters are: {names}")
-    shared = given(arguments, Training)
+    shared = {name: value for name, value in given(arguments, Training).items() if name != "verbose"}  # a flag of ours
     if learner is not None:
         differences = [] if name == learner.rule.name else [f"algorithm {learner.rule.name}, not {name}"]
         if arguments.labels is not None and sorted(arguments.labels) != learner.classes.tolist():

@@ -147,9 +147,10 @@ def train_svmlight(
 ) -> LinearClassifier:
     """Fit an estimator straight from svmlight files, out of core: what `cwlearn train` does, from Python.
 
-    The index in the text is the column of the model.  The result is that of `fit` on the same rows, to the bit, as long
-    as they fit into `memory`; beyond it, shuffles are made within windows of it.  With `epochs=1, shuffle=False` no row
-    is kept at all.  An estimator with `warm_start` goes on from where it stopped.
+    The index in the text is the column of the model, whether it counts from zero or from one; a matrix that
+    `read_svmlight` makes with `zero_based=True` has the same columns.  The result is that of `fit` on the same rows, to
+    the bit, as long as they fit into `memory`; beyond it, shuffles are made within windows of it.  With `epochs=1,
+    shuffle=False` no row is kept at all.  An estimator with `warm_start` goes on from where it stopped.
 
     Parameters
     ----------
@@ -179,6 +180,8 @@ def train_svmlight(
     >>> model.classes_.tolist(), model.n_features_in_
     ([-1.0, 1.0], 4)
     """
+    if not isinstance(estimator, LinearClassifier):
+        raise TypeError(f"expected a classifier of cwlearn, such as AROWClassifier(), got {estimator!r}")
     rule, training = estimator._options()
     go_on = training.warm_start and estimator.__sklearn_is_fitted__()
     run = Run(

@@ -26,7 +26,7 @@ def checked(check: Check) -> Callable[[str], Any]:
         except ValueError:
             value = None
         if (value is None and text.lower() != "none") or not check.accepts(value):
-            raise argparse.ArgumentTypeError(f"must be {check.words}, got {text!r}")
+            raise argparse.ArgumentTypeError(f"must be {check.words.replace('None', 'none')}, got {text!r}")
         return value
 
     return read

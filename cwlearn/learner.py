@@ -27,7 +27,7 @@ class Training(Options):
 
     initial_variance: float = option(1.0, POSITIVE, "Variance of every weight before the first row.")
     fit_intercept: bool = option(True, BOOLEAN, "Learn an intercept, as the weight of a feature that is always 1.")
-    epochs: int = option(Rule.default_epochs, COUNT, "Passes of `fit` over the rows; `partial_fit` always makes one.")
+    epochs: int = option(Rule.default_epochs, COUNT, "Passes over the rows; `partial_fit` always makes one.")
     shuffle: bool = option(True, BOOLEAN, "Let `fit` take the rows in a new random order in every epoch.")
     random_state: Any = option(None, ANYTHING, "Seed or generator of the shuffles, as in scikit-learn.")
     warm_start: bool = option(False, BOOLEAN, "Let `fit` go on from where learning ended, instead of anew.")

@@ -30,6 +30,9 @@ def read_svmlight(
 ) -> tuple[Any, ...]:
     """Read svmlight text into a CSR matrix X and labels y, as scikit-learn's `load_svmlight_file` does.
 
+    For a model that was, or will be, used with text files (`train_svmlight`, `cwlearn train`, `cwlearn predict`), say
+    `zero_based=True`: there the index in the text is the column, and nothing is ever guessed.
+
     Parameters
     ----------
     paths : path, or several, which are read as one

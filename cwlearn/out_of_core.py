@@ -39,7 +39,9 @@ class Space(Options):
         None, NOTHING | HASH_BITS, "Hash the indices to so many bits: 2^bits columns, whatever the data."
     )
     memory: int | None = option(
-        None, NOTHING | SIZE, "Bytes for the rows between two epochs, and for the weights; None: half of what is free."
+        None,
+        NOTHING | SIZE,
+        "Bytes for the rows between two epochs, and for weights whose number is not given; None: half of what is free.",
     )
     threads: int | None = option(None, NOTHING | THREADS, "Threads that parse text; None: one for each core.")
 
@@ -193,15 +195,17 @@ class Run:
             if batch.highest >= self.space.features:
                 row, index = batch.row_from(self.space.features)
                 raise batch.error(
-                    row, f"index {index} is not below the number of features, {self.space.features} (--features)"
+                    row,
+                    f"index {index} is not below the number of features, {self.space.features}: --features must be "
+                    f"more than the largest index",
                 )
         elif self._state_bytes(batch.n_features) > self._memory:
             row, index = batch.row_from(self._memory // self._state_bytes(0))
             raise batch.error(
                 row,
                 f"index {index} needs {self._state_bytes(index + 1):,} bytes for the weights, more than the "
-                f"{self._memory:,} allowed (--memory): --hash-bits needs less, and --features {batch.n_features} takes "
-                f"it at its word",
+                f"{self._memory:,} allowed (--memory): --hash-bits needs less, and --features N, if N is more than the "
+                f"largest index, takes them all",
             )
 
     def _state_bytes(self, n_features: int) -> int:

@@ -23,7 +23,8 @@ from cwlearn.text_files import Chunk, Lines, is_regular
 
 CHUNK_BYTES = 1 << 20  # of text: fits, with the rows made of it, into the cache of a core
 
-Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+Path = str | bytes | os.PathLike[str]
+Paths = Path | Iterable[Path]
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,9 @@ class Reading(Options):
         "Whether 0 is an index: 'no' makes it an error. The index in the text is the column of the model in any case.",
     )
     unsorted: str = option("error", one_of("error", "sort"), "What to do with a line whose indices do not rise.")
-    on_bad_line: str = option("error", one_of("error", "skip"), "Stop at the first bad line, or report it and go on.")
+    on_bad_line: str = option(
+        "error", one_of("error", "skip"), "Stop at the first bad line, or report it and go on without its row."
+    )
     max_bad: int = option(100, COUNT, "How many bad lines to skip before stopping after all.")
     max_line: int = option(1 << 30, SIZE, "Bytes of the longest line.")
 
@@ -46,8 +49,10 @@ class Reading(Options):
 
 def path_list(paths: Paths) -> list[str]:
     """One path, or several, as strings."""
-    if isinstance(paths, (str, os.PathLike)):
+    if isinstance(paths, (str, bytes, os.PathLike)):
         paths = [paths]
+    if hasattr(paths, "read"):
+        raise TypeError(f"expected a path, or a list of paths, got an open file: {paths!r}")
     return [os.fsdecode(path) for path in paths]
 
 

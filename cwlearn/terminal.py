@@ -85,6 +85,11 @@ class Attendant(Watch):
         if self._stopping:
             raise KeyboardInterrupt
 
+    def ended(self, run: Run) -> None:
+        """All has been learned: the table gets its last line."""
+        if self._table is not None:
+            self._table.row(run, last=True)
+
     def _facts(self, run: Run) -> dict[str, str]:
         if run.learner is None or not run.learner.tally["rows"]:
             return {}
@@ -141,12 +146,12 @@ class Table:
         self._next = 1
         self._rows = self._mistakes = 0
 
-    def row(self, run: Run) -> None:
+    def row(self, run: Run, last: bool = False) -> None:
         assert run.learner is not None
         tally = run.learner.tally
         if not self._rows:
             print(f"{'error':>10} {'since last':>10} {'rows':>12} {'updates':>12} {'features':>12}", file=sys.stderr)
-        if tally["rows"] >= self._next and tally["rows"] > self._rows:
+        if (last or tally["rows"] >= self._next) and tally["rows"] > self._rows:
             since = (tally["mistakes"] - self._mistakes) / (tally["rows"] - self._rows)
             print(
                 f"{tally['mistakes'] / tally['rows']:10.6f} {since:10.6f} {tally['rows']:12,} {tally['updates']:12,} "

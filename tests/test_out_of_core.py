@@ -810,6 +810,12 @@ def test_train_svmlight_goes_on_with_a_warm_start_as_fit_does(text):
         assert bits(models[0]._learner) == bits(models[1]._learner)
 
 
+def test_only_our_classifiers_can_be_trained(text):
+    for other in ("arow", package.AROWClassifier, None):
+        with pytest.raises(TypeError, match="expected a classifier of cwlearn"):
+            package.train_svmlight(text, other)
+
+
 def test_a_failed_run_leaves_the_estimator_as_it_was(text):
     model = package.train_svmlight(text, package.AROWClassifier(epochs=1, shuffle=False, warm_start=True))
     before = bits(model._learner)

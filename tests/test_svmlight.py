@@ -10,6 +10,7 @@ import gzip
 import io
 import itertools
 import math
+import os
 import random
 import signal
 import threading
@@ -531,6 +532,9 @@ def test_what_scikit_learn_promises_of_its_reader(tmp_path):
         read_svmlight(path, n_features=20)
     with pytest.raises(TypeError):
         read_svmlight(0.42)
+    with pytest.raises(TypeError, match="got an open file"), open(path, "rb") as file:
+        read_svmlight(file)
+    assert_same(read_svmlight(os.fsencode(path)), read_svmlight(path))
     with pytest.raises(DataError):
         read_svmlight([path, written(tmp_path / "bad", b"x"), path])
 
