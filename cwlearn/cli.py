@@ -45,6 +45,8 @@ def main(argv: list[str] | None = None) -> int:
     except Exception as error:
         if "--debug" in words:
             raise
+        with contextlib.suppress(Exception):  # what was printed before is good
+            sys.stdout.flush()
         say(f"error: {_words(error)}")
         _forget_output()
         return 1

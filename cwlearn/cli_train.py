@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> None:
         options = Reading(**given(arguments, Reading)), Space(**given(arguments, Space))
     training_run = Run(arguments.data, rule, training, *options, Labels(arguments.labels), learner, attendant)
     if learner is not None and learner.unfinished is not None:
-        check_same_run(learner.unfinished, training_run, arguments.force)
+        take_up(learner.unfinished, training_run, arguments.force)
     before = learner.tally if learner else Tally(rows=0, updates=0, mistakes=0, squares=0)
     start = time.perf_counter()
     try:
@@ -175,10 +175,10 @@ def chosen_options(arguments: argparse.Namespace, learner: Learner | None) -> tu
     return chosen(**wanted), Training(random_state=arguments.seed, **shared)
 
 
-def check_same_run(unfinished: dict[str, Any], run: Run, force: bool) -> None:
+def take_up(unfinished: dict[str, Any], run: Run, force: bool) -> None:
     """A checkpoint goes on only with the run that it is a part of; forced, it begins the data anew."""
     now = {**run.progress(), "memory": run.space.memory if unfinished["memory"] else None}
-    ignored = ["done", "max_line", "max_bad", *([] if now["memory"] else ["memory"])]
+    ignored = ["done", "max_bad", *([] if now["memory"] else ["memory"])]
     differences = [
         f"{name} {json.dumps(unfinished.get(name))}, now {json.dumps(now[name])}"
         for name in now
@@ -189,8 +189,8 @@ def check_same_run(unfinished: dict[str, Any], run: Run, force: bool) -> None:
             f"the checkpoint belongs to another run: {'; '.join(differences)}. With --force these data are learned "
             f"from as new ones"
         )
-    if differences:
-        run.forget_checkpoint()
+    if not differences:
+        run.take_up(unfinished)
 
 
 def what_was_kept(run: Run, attendant: Attendant, checkpoint: str | None, model: str) -> str:
@@ -198,7 +198,10 @@ def what_was_kept(run: Run, attendant: Attendant, checkpoint: str | None, model:
     text += f"{shown(model)} is as it was" if os.path.exists(model) else f"there is no {shown(model)}"
     learned_more = run.learner is not None and run.done > attendant.kept
     if checkpoint is not None and learned_more and not attendant.torn:
-        attendant.save(run)
+        try:
+            attendant.save(run)
+        except OSError as error:
+            text += f"; {shown(checkpoint)} could not be written: {error.strerror or error}"
     if checkpoint is not None and attendant.kept:
         text += (
             f"; what {attendant.kept:,} rows have taught is in {shown(checkpoint)}: the same command with --resume "

@@ -1,4 +1,4 @@
-"""The two things that can be wrong with what a user hands in, apart from a parameter: the data, or a model file."""
+"""What can be wrong with what a user hands in, apart from a parameter: the data, a model file, or a command."""
 
 from __future__ import annotations
 

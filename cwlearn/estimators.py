@@ -13,7 +13,7 @@ from cwlearn import model_file, rules
 from cwlearn.labels import Labels
 from cwlearn.learner import label_text
 from cwlearn.linear_classifier import LinearClassifier, Probabilistic, Weighted
-from cwlearn.options import read_size
+from cwlearn.options import is_number, read_size
 from cwlearn.out_of_core import Run, Space
 from cwlearn.svmlight import Paths, Reading, path_list
 from cwlearn.terminal import Attendant
@@ -184,6 +184,11 @@ def train_svmlight(
         raise TypeError(f"expected a classifier of cwlearn, such as AROWClassifier(), got {estimator!r}")
     rule, training = estimator._options()
     go_on = training.warm_start and estimator.__sklearn_is_fitted__()
+    if labels is not None:
+        if len(set(labels)) != 2 or not all(is_number(label) for label in labels):
+            raise ValueError(f"labels must be two different numbers, got {labels!r}")
+        if go_on and sorted(labels) != estimator.classes_.tolist():
+            raise ValueError(f"labels={labels!r} are not those that learning began with: {estimator.classes_.tolist()}")
     run = Run(
         path_list(paths),
         rule,

@@ -56,12 +56,10 @@ class Labels:
         """Count the labels of a batch; return the text of the first one that is new, if any is."""
         unknown = np.ones(batch.rows.n_rows, bool)
         for value in self.texts:
-            same = batch.labels == value
-            count = int(np.count_nonzero(same))
-            if count and not self.counts[value] and not self.fixed:  # known from elsewhere, but here it comes first
-                self.texts[value] = batch.text_of(int(same.argmax()))
-            self.counts[value] += count
-            unknown &= ~same
+            if self.fixed or self.counts[value]:
+                same = batch.labels == value
+                self.counts[value] += int(np.count_nonzero(same))
+                unknown &= ~same
         first = None
         while unknown.any():
             row = int(unknown.argmax())
@@ -70,15 +68,23 @@ class Labels:
                 raise batch.error(row, f"label {text} is not one of the labels {', '.join(self.names)}")
             if not value.is_integer():
                 raise batch.error(row, f"label {text} is not a whole number: expected a class, or --labels to name it")
-            if len(self.texts) == 2:
-                raise batch.error(
-                    row, f"label {text} is a third one, after {', '.join(self.names)}: only two can be learned so far"
-                )
+            if value not in self.texts:
+                self._make_room(batch, row, text)
+                first = text if first is None else first
             same = batch.labels == value
             self.texts[value], self.counts[value] = text, int(np.count_nonzero(same))
             unknown &= ~same
-            first = text if first is None else first
         return first
+
+    def _make_room(self, batch: Batch, row: int, text: str) -> None:
+        """Forget a label that was seen ahead, if this one comes before it; refuse a third one."""
+        for value in [value for value, count in self.counts.items() if not count]:
+            if len(self.texts) == 2:
+                del self.texts[value], self.counts[value]
+        if len(self.texts) == 2:
+            raise batch.error(
+                row, f"label {text} is a third one, after {', '.join(self.names)}: only two can be learned so far"
+            )
 
     def value_of(self, text: str) -> float:
         return next(value for value, known in self.texts.items() if known == text)

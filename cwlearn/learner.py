@@ -93,10 +93,12 @@ class Learner:
         """Make room for more features."""
         with self.lock:
             if n_features > self.state.n_features:
-                if self.feature_names is not None:  # the new ones are known by their numbers
+                names = self.feature_names
+                if names is not None:  # the new ones are known by their numbers
                     more = [str(column) for column in range(self.state.n_features, n_features)]
-                    self.feature_names = np.concatenate([self.feature_names, np.array(more, object)])
+                    names = np.concatenate([names, np.array(more, object)])
                 self.state.grow(n_features)
+                self.feature_names = names
                 self._derived = None
 
     def class_factors(self, counts: dict[Any, int]) -> dict[Any, float]:
@@ -146,6 +148,7 @@ class Learner:
         mean_length = max(1, len(rows.values) // max(1, rows.n_rows))
         block = max(1, BLOCK_NONZEROS // mean_length)
         with self.lock:
+            self.unfinished = None  # a run that something else was learned after cannot be taken up again
             for start in range(0, len(order), block):
                 piece = order[start : start + block]
                 self.tally, done = self.state.learn(rows, targets, weights, piece, rule, self.tally)

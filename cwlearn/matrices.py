@@ -68,6 +68,10 @@ def read_svmlight(
     >>> X.toarray().tolist(), y.tolist()
     ([[0.5, 0.0, 2.0], [0.0, 1.0, 0.0]], [1.0, -1.0])
     """
+    if zero_based not in (True, False, "auto"):
+        raise ValueError(f"zero_based must be True, False or 'auto', got {zero_based!r}")
+    if not isinstance(zero_based, str):
+        zero_based = bool(zero_based)
     reader = _reader(paths, zero_based, reading, dtype=dtype, queries=query_id, hash_bits=hash_bits, threads=threads)
     size = total_size(reader.paths)
     store = MemoryStore(reader.dtype)
@@ -102,6 +106,7 @@ def iter_svmlight(
         raise ValueError(f"rows must be {COUNT.words}, got {rows!r}")
     if zero_based not in (True, False):
         raise ValueError(f"zero_based must be True or False for a stream, which cannot guess, got {zero_based!r}")
+    zero_based = bool(zero_based)
     reader = _reader(paths, zero_based, reading, dtype=dtype, hash_bits=hash_bits, threads=threads)
     return _batches_of(rows, reader, n_features, from_one=not zero_based and not hash_bits)
 
@@ -134,8 +139,6 @@ def _warn(flaw: DataError) -> None:
 
 
 def _reader(paths: Paths, zero_based: bool | str, reading: dict[str, Any], **options: Any) -> Reader:
-    if zero_based not in (True, False, "auto"):
-        raise ValueError(f"zero_based must be True, False or 'auto', got {zero_based!r}")
     options["hash_bits"] = options["hash_bits"] or 0
     rules = Reading(zero_based="no" if zero_based is False else "auto", **reading)
     return Reader(paths, rules, tell=_warn, **options)

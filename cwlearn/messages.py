@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 
 from cwlearn.errors import DataError, shown
 
 
-def say(text: str) -> None:
-    """A message to the person, if somebody can read it."""
+def show(text: str) -> None:
+    """A line for the person, if somebody can read it; if nobody can, that is no reason to stop."""
     if sys.stderr is not None:
-        print(f"cwlearn: {text}".encode("utf-8", "backslashreplace").decode(), file=sys.stderr, flush=True)
+        with contextlib.suppress(OSError):
+            print(text.encode("utf-8", "backslashreplace").decode(), file=sys.stderr, flush=True)
+
+
+def say(text: str) -> None:
+    """A message in the name of the program."""
+    show(f"cwlearn: {text}")
 
 
 def tell_skipped(flaw: DataError) -> None:

@@ -98,6 +98,7 @@ class Run:
         self.rows = self.nonzeros = self.bad_lines = 0  # read, in the last pass over the text
         self.done = 0  # rows learned, or known from a checkpoint to be learned, in all epochs
         self._left_out = 0  # rows that are still to be left out, because a checkpoint has learned them
+        self._must_fit = False  # all rows were in memory when the checkpoint was written
         self._size = total_size(self.paths)
         self._memory = self.space.memory or free_memory() // 2
         self._told = 0  # bad lines that were reported, in any pass
@@ -109,9 +110,6 @@ class Run:
             self._hash_bits = self.learner.hash_bits
             check_hashed_size(self.space.features, self._hash_bits)
             self.learner.go_on_with(self.rule, self.training)
-            if self.learner.unfinished is not None:
-                self._left_out = self.learner.unfinished["done"]
-                self._memory = self.space.memory or self.learner.unfinished["memory"] or self._memory
 
     def train(self) -> Learner:
         """Learn, and return the learner."""
@@ -136,9 +134,11 @@ class Run:
     def _in_one_pass(self) -> bool:
         return self.training.epochs == 1 and not self.training.shuffle
 
-    def forget_checkpoint(self) -> None:
-        """Learn from all rows, though the learner is a checkpoint."""
-        self._left_out = 0
+    def take_up(self, unfinished: dict[str, Any]) -> None:
+        """Leave out the rows that the learner, a checkpoint of this very run, has learned already."""
+        self._left_out = unfinished["done"]
+        self._memory = self.space.memory or unfinished["memory"] or self._memory
+        self._must_fit = unfinished["memory"] is None
 
     def progress(self) -> dict[str, Any]:
         """What makes this run this one, and how far it has come: kept in checkpoints."""
@@ -191,22 +191,20 @@ class Run:
         """Refuse an index that asks for more weights than were allowed, before they are made."""
         if self._hash_bits:
             return
+        most = self.space.features
+        if most is None:
+            most = max(0, self._memory // self._state_bytes(0) - 1)
+        if batch.highest < most:
+            return
+        row, index = batch.row_from(most)
         if self.space.features is not None:
-            if batch.highest >= self.space.features:
-                row, index = batch.row_from(self.space.features)
-                raise batch.error(
-                    row,
-                    f"index {index} is not below the number of features, {self.space.features}: --features must be "
-                    f"more than the largest index",
-                )
-        elif self._state_bytes(batch.n_features) > self._memory:
-            row, index = batch.row_from(self._memory // self._state_bytes(0))
-            raise batch.error(
-                row,
-                f"index {index} needs {self._state_bytes(index + 1):,} bytes for the weights, more than the "
-                f"{self._memory:,} allowed (--memory): --hash-bits needs less, and --features N, if N is more than the "
-                f"largest index, takes them all",
+            what = f"is not below the number of features, {most}: --features must be more than the largest index"
+        else:
+            what = (
+                f"needs {self._state_bytes(index + 1):,} bytes for the weights, more than the {self._memory:,} allowed "
+                f"(--memory): --hash-bits needs less, and --features N, with N more than the largest index, takes all"
             )
+        batch.end_before(row, DataError(f"index {index} {what}"))
 
     def _state_bytes(self, n_features: int) -> int:
         return (n_features + 1) * (2 * np.dtype(self.training.dtype).itemsize + (8 if self.rule.averaged else 0))
@@ -242,14 +240,15 @@ class Run:
                     raise _LateLabel
                 first = False
                 if len(self.labels) == 2:
-                    self._begin(batch.n_features)
+                    with self.watch.undisturbed():
+                        self._begin(batch.n_features)
                     self._learn(batch.rows, batch.labels, batch=batch)
 
     # -- several epochs, or a shuffle ----------------------------------------------------------------------------------
 
     def _gather(self) -> None:
         """Read all rows into memory or, as soon as they are too many, into a file."""
-        store: MemoryStore | DiskStore = MemoryStore(self.training.dtype)
+        store: MemoryStore | DiskStore = MemoryStore(self.training.dtype, self._memory)
         self._store = store
         with closing(self._batches()) as batches:
             for batch in batches:
@@ -261,7 +260,7 @@ class Run:
 
     def _spilled(self, store: MemoryStore) -> DiskStore:
         """The rows in a file, since they do not fit into memory."""
-        if self._left_out and self.learner and self.learner.unfinished and not self.learner.unfinished["memory"]:
+        if self._must_fit:
             raise ModelError(
                 f"the checkpoint is of a run with all rows in memory, and they need more than {self._memory:,} bytes: "
                 f"give it more --memory"
@@ -279,7 +278,8 @@ class Run:
         store = self._store
         if store is None or len(self.labels) < 2 or not self.rows:
             return
-        self._begin(store.n_features)
+        with self.watch.undisturbed():
+            self._begin(store.n_features)
         random_state = self.random_state or np.random.RandomState(self.training.random_state)
         self.watch.begin("learning", self.rows * self.training.epochs, " rows")
         with closing(store.pieces(self.training, random_state)) as pieces:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections.abc import Callable, Generator, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
+
+PATIENCE = 0.2  # seconds to wait for threads in the end
 
 Space = TypeVar("Space")
 Thing = TypeVar("Thing")
@@ -34,9 +37,9 @@ def in_order(
     # Daemons, since one may be waiting for a pipe that never speaks when the program ends.
     helping = helping and threads > 1
     workers = [threading.Thread(target=crew.work_on, daemon=True) for _ in range(threads - helping)]
-    for worker in workers:
-        worker.start()
     try:
+        for worker in workers:
+            worker.start()
         for number in itertools.count():
             while helping and number not in crew.finished and crew.work_once():
                 pass
@@ -51,8 +54,10 @@ def in_order(
         crew.stopped = True
         for _ in workers:
             crew.free.put(spaces[0])  # wakes those that wait for one
+        deadline = time.monotonic() + PATIENCE
         for worker in workers:
-            worker.join(0.2)
+            if worker.ident is not None:  # it was started
+                worker.join(max(0, deadline - time.monotonic()))
 
 
 class _Crew(Generic[Space, Thing, Result]):
@@ -85,10 +90,10 @@ class _Crew(Generic[Space, Thing, Result]):
 
     def _work_in(self, space: Space) -> bool:
         """Take one thing and work on it; False if there are no more."""
-        if self.stopped:
-            return False
         thing = result = fault = None
         with self._taking:
+            if self.stopped:
+                return False
             number = next(self._numbers)
             try:
                 thing = self._take(space)

@@ -20,8 +20,9 @@ Piece = tuple[Rows, NDArray[np.float64], NDArray[np.int64]]  # rows, their label
 class _Growing:
     """A one-dimensional array that is appended to."""
 
-    def __init__(self, dtype: Any) -> None:
+    def __init__(self, dtype: Any, most: int) -> None:
         self._memory: NDArray[Any] = np.empty(0, dtype)
+        self._most = most  # bytes to take on a guess
         self.size = 0
 
     def append(self, more: NDArray[Any], fraction: float) -> None:
@@ -30,7 +31,12 @@ class _Growing:
         size = self.size + len(more)
         dtype = np.promote_types(self._memory.dtype, more.dtype)
         if size > len(self._memory) or dtype != self._memory.dtype:
-            memory = np.empty(max(size + size // 2, int(size / fraction * 1.02) if fraction else 0), dtype)
+            enough = size + size // 2
+            guess = min(int(size / fraction * 1.02) if fraction else 0, self._most // dtype.itemsize)
+            try:
+                memory = np.empty(max(enough, guess), dtype)
+            except MemoryError:
+                memory = np.empty(enough, dtype)
             memory[: self.size] = self.filled
             self._memory = memory
         self._memory[self.size : size] = more
@@ -44,9 +50,10 @@ class _Growing:
 class MemoryStore:
     """Rows in memory, one after the other."""
 
-    def __init__(self, dtype: Any) -> None:
+    def __init__(self, dtype: Any, most: int = 1 << 40) -> None:
+        """`most` is more bytes than there will be."""
         names = {"ends": np.int64, "indices": np.int32, "values": dtype, "squares": float, "labels": float}
-        self._arrays = {name: _Growing(kind) for name, kind in {**names, "queries": np.int64}.items()}
+        self._arrays = {name: _Growing(kind, most) for name, kind in {**names, "queries": np.int64}.items()}
         self._arrays["ends"].append(np.zeros(1, np.int64), 0)
         self.n_features = 0
 
@@ -192,8 +199,10 @@ class DiskStore:
 
         def read() -> Piece:
             store = MemoryStore(self._dtype)
+            total, added = sum(block.nbytes for block in blocks), 0
             for block in blocks:
-                store.add(*self._read(block), fraction=block.nbytes / sum(other.nbytes for other in blocks))
+                added += block.nbytes
+                store.add(*self._read(block), fraction=added / total)
             return store.rows, store.labels, order
 
         return read

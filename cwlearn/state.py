@@ -74,12 +74,13 @@ class DiagonalState:
         """Add features at the end, with the prior; those that are there stay as they are."""
         old, size = len(self.cells), n_features + 1
         if size > old:
-            self.cells = _longer(self.cells, size)
-            pairs = self.cells.view(np.result_type(self.cells, np.complex64))  # one number for both: twice as fast
+            cells, average = _longer(self.cells, size), self.average
+            pairs = cells.view(np.result_type(cells, np.complex64))  # one number for both: twice as fast
             pairs[old:] = complex(0, self.initial_variance)
             if self._averaged:
-                self.average = _longer(self.average, size)
-                self.average[old:] = 0
+                average = _longer(average, size)
+                average[old:] = 0
+            self.cells, self.average = cells, average  # last, for whoever looks at them after an interruption
 
     @property
     def n_features(self) -> int:

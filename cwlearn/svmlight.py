@@ -1,11 +1,11 @@
-"""svmlight text as batches of checked rows, parsed ahead of the learner by several threads; SciPy matrices of it."""
+"""svmlight text as batches of checked rows, parsed ahead of the learner by several threads."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from cwlearn.native import check_rows, parse_rows
 from cwlearn.options import COUNT, NOTHING, SIZE, THREADS, Options, one_of, option, require
 from cwlearn.pipeline import in_order
 from cwlearn.rows import Rows
-from cwlearn.text_files import Chunk, Lines, is_regular
+from cwlearn.text_files import Chunk, Lines, end_of_line, is_regular
 
 CHUNK_BYTES = 1 << 20  # of text: fits, with the rows made of it, into the cache of a core
 
@@ -104,14 +104,36 @@ class Batch:
     def error(self, row: int, what: str) -> DataError:
         return DataError(what, self.chunk.path, self.line_of(row))
 
+    def end_before(self, row: int, fault: DataError) -> None:
+        """Keep only the rows before this one, which is at fault."""
+        self.end_with(fault, self._row_lines()[row])
+
     def end_with(self, fault: DataError, line: int) -> None:
         """Keep only the rows before this line of the chunk, which is at fault."""
         n_rows = sum(number < line for number in self._row_lines()[: self.rows.n_rows])
-        self.rows = self.rows.part(0, n_rows)
-        self.labels, self.queries = self.labels[:n_rows], self.queries[:n_rows]
+        rows = self.rows.part(0, n_rows)
+        if rows.n_features == self.highest + 1:  # indices are not hashed
+            self.highest = int(rows.indices.max(initial=-1))
+            rows = replace(rows, n_features=self.highest + 1)
+        self.rows, self.labels, self.queries = rows, self.labels[:n_rows], self.queries[:n_rows]
         self.bad = [(number, flaw) for number, flaw in self.bad if number < line]
-        self.highest = int(self.rows.indices.max(initial=-1)) if len(self.rows.indices) else -1
         self.fault, self.n_lines = fault, line
+
+    def leave_out(self, row: int, flaw: DataError) -> None:
+        """Be without this row, which is bad."""
+        self.bad = sorted([*self.bad, (self._row_lines()[row], flaw)], key=lambda entry: entry[0])
+        keep = np.arange(self.rows.n_rows) != row
+        entries = np.repeat(keep, np.diff(self.rows.indptr))
+        indptr = np.append(0, np.cumsum(np.diff(self.rows.indptr)[keep]))
+        self.rows = Rows(
+            indptr,
+            self.rows.indices[entries],
+            self.rows.values[entries],
+            self.rows.squares[keep],
+            self.rows.n_features,
+        )
+        self.labels = self.labels[keep]
+        self.queries = self.queries[keep] if len(self.queries) else self.queries
 
 
 @dataclass
@@ -195,7 +217,7 @@ class Reader:
         """Parse a chunk; bad lines are left out or end it, as `reading` says."""
         if len(chunk.text) > len(space.text):  # a very long line: do not keep that much memory for the others
             space = _Space(chunk.text)
-        wide = bool(self.hash_bits)
+        wide = bool(self.hash_bits)  # each chunk anew, so that what comes of it does not depend on the others
         while (batch := self._attempt(chunk, space, np.int64 if wide else np.int32)) is None:
             wide = True
         return batch
@@ -236,10 +258,10 @@ class Reader:
             if status == TOO_WIDE:
                 return None
             if status == BAD_LINE:
-                stop = start + chunk.text[start : chunk.stop].tobytes().index(b"\n") + 1
+                stop = end_of_line(chunk.text, start)
                 flaw = find_flaw(chunk.text[start:stop].tobytes(), grammar)
                 fault = DataError(str(flaw or "not svmlight text"), column=flaw.column if flaw else None)
-                if self.reading.on_bad_line == "skip" and len(bad) <= self.reading.max_bad:
+                if self._may_skip(bad):
                     bad.append((n_lines, fault))
                     n_lines, start, fault = n_lines + 1, stop, None
         if chunk.flaw and fault is None:
@@ -251,16 +273,22 @@ class Reader:
         check_rows(squares, indptr[: n_rows + 1], columns, values[:nnz], n_features)
         rows = Rows(indptr[: n_rows + 1], columns, values[:nnz], squares, n_features)
         batch = Batch(rows, labels[:n_rows], queries[:n_rows], lowest, highest, chunk, n_lines, bad, fault)
-        if not np.isfinite(squares).all():
-            batch.end_with(*self._overflow(batch))
+        while not np.isfinite(batch.rows.squares).all():
+            row, overflow = self._overflow(batch)
+            if not self._may_skip(batch.bad):
+                batch.end_before(row, overflow)
+                break
+            batch.leave_out(row, overflow)
         return batch
 
-    def _overflow(self, batch: Batch) -> tuple[DataError, int]:
-        """A row whose numbers are too large for the dtype, and which line of its chunk it is."""
+    def _may_skip(self, bad: list[tuple[int, DataError]]) -> bool:
+        return self.reading.on_bad_line == "skip" and len(bad) <= self.reading.max_bad
+
+    def _overflow(self, batch: Batch) -> tuple[int, DataError]:
+        """The first row whose numbers are too large for the dtype, and what is wrong with it."""
         row = int(np.flatnonzero(~np.isfinite(batch.rows.squares))[0])
         start, stop = batch.rows.indptr[row : row + 2]
         columns, values = batch.rows.indices[start:stop], batch.rows.values[start:stop]
         infinite = np.flatnonzero(~np.isfinite(values))
         what = f"the value of index {columns[infinite[0]]}" if len(infinite) else "the squared length of this row"
-        fault = DataError(f"{what} is out of range for {self.dtype}: bring the features to another scale")
-        return fault, batch.line_of(row) - batch.first_line
+        return row, DataError(f"{what} is out of range for {self.dtype}: bring the features to another scale")

@@ -11,7 +11,7 @@ from typing import Any
 
 from cwlearn import model_file
 from cwlearn.errors import DataError
-from cwlearn.messages import tell_skipped
+from cwlearn.messages import show, tell_skipped
 from cwlearn.out_of_core import Run, Watch
 from cwlearn.signals import handled
 from cwlearn.svmlight import Batch
@@ -150,13 +150,12 @@ class Table:
         assert run.learner is not None
         tally = run.learner.tally
         if not self._rows:
-            print(f"{'error':>10} {'since last':>10} {'rows':>12} {'updates':>12} {'features':>12}", file=sys.stderr)
+            show(f"{'error':>10} {'since last':>10} {'rows':>12} {'updates':>12} {'features':>12}")
         if (last or tally["rows"] >= self._next) and tally["rows"] > self._rows:
             since = (tally["mistakes"] - self._mistakes) / (tally["rows"] - self._rows)
-            print(
+            show(
                 f"{tally['mistakes'] / tally['rows']:10.6f} {since:10.6f} {tally['rows']:12,} {tally['updates']:12,} "
-                f"{run.learner.state.n_features:12,}",
-                file=sys.stderr,
+                f"{run.learner.state.n_features:12,}"
             )
             self._rows, self._mistakes = tally["rows"], tally["mistakes"]
             self._next = 2 * self._rows

@@ -55,12 +55,23 @@ def displayed(path: str) -> str:
     return "<stdin>" if path == STDIN else path
 
 
+class _Patient(io.FileIO):
+    """A file that waits for its bytes, even if whoever opened it chose not to wait."""
+
+    def readinto(self, buffer: Any) -> int:
+        while (done := super().readinto(buffer)) is None:
+            import select
+
+            select.select([self], [], [])
+        return done
+
+
 class TextFile:
     """One source of bytes; `path` may be "-" for standard input."""
 
     def __init__(self, path: str) -> None:
         self.path = displayed(path)
-        self._raw = io.FileIO(0, closefd=False) if path == STDIN else io.FileIO(path)
+        self._raw = _Patient(0, closefd=False) if path == STDIN else _Patient(path)
         try:
             self._recognise(path)
         except BaseException:
@@ -84,10 +95,10 @@ class TextFile:
             self._stream = _decompressed(self.format, io.BufferedReader(_Rewound(head, self._raw), 1 << 18), self.path)
 
     def _read_head(self) -> bytes:
-        head = b""
-        while len(head) < HEAD and (more := self._raw.read(HEAD - len(head))):
-            head += more
-        return head
+        head, done = bytearray(HEAD), 0
+        while done < HEAD and (more := self._raw.readinto(memoryview(head)[done:])):
+            done += more
+        return bytes(head[:done])
 
     def read_into(self, view: memoryview) -> int:
         """Fill the view as far as the text goes."""
@@ -105,6 +116,8 @@ class TextFile:
     def _damage_explained(self) -> Iterator[None]:
         try:
             yield
+        except MemoryError:
+            raise
         except EOFError:
             raise DataError(f"truncated {self.format} data", self.path) from None
         except Exception as error:
@@ -299,12 +312,22 @@ def _end_of_last_line(text: NDArray[np.uint8], first: int, filled: int) -> int:
         reach *= 16
 
 
+def end_of_line(text: NDArray[np.uint8], start: int) -> int:
+    """The place behind the first line end from `start` on; there must be one."""
+    reach = 1 << 10
+    while (found := text[start : start + reach].tobytes().find(b"\n")) < 0:
+        reach *= 16
+    return start + found + 1
+
+
 def total_size(paths: Sequence[str]) -> int | None:
     """Bytes of the files on disk, or None where one of them can be read but once."""
     sizes = []
     for path in paths:
-        status = os.fstat(0) if path == STDIN else os.stat(path)
-        if not stat.S_ISREG(status.st_mode) or path == STDIN:
+        if path == STDIN:
+            return None
+        status = os.stat(path)
+        if not stat.S_ISREG(status.st_mode):
             return None
         sizes.append(status.st_size)
     return sum(sizes)

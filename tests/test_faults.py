@@ -22,8 +22,9 @@ import time
 import numpy as np
 import pytest
 
-from cwlearn import model_file, out_of_core, text_files
+from cwlearn import model_file, out_of_core, state, text_files
 from cwlearn.errors import DataError
+from cwlearn.out_of_core import Run
 from cwlearn.svmlight import Reader
 from tests.text_cases import (
     COMMAND,
@@ -274,6 +275,45 @@ def test_what_a_killed_run_has_kept_goes_on_to_the_bits_of_the_whole_run(mode, t
     assert (tmp_path / "m.npz").read_bytes() == expected
 
 
+def test_ctrl_c_while_the_model_grows_leaves_a_sound_checkpoint_or_none(tmp_path, monkeypatch):
+    """The signal comes between the making of a larger array and the filling of it."""
+    path = tmp_path / "data.svm"
+    path.write_text("".join(f"{(-1) ** row} 0:1 {4**row}:1\n" for row in range(9)))
+    monkeypatch.setattr(Run.__init__, "__defaults__", (*Run.__init__.__defaults__[:-1], 20))
+    original, calls = state._longer, itertools.count()
+
+    def longer(array, size):
+        result = original(array, size)
+        result[len(array) :] = np.nan  # as memory may be
+        if next(calls) == 4:
+            os.kill(os.getpid(), signal.SIGINT)
+        return result
+
+    with monkeypatch.context() as patch:
+        patch.setattr(state, "_longer", longer)
+        outcome = cwlearn("train", path, "-m", tmp_path / "m.npz", "--epochs", 1, "--checkpoint", 60)
+    assert outcome.status == 130
+    assert next(calls) == 5
+    learner = model_file.load(tmp_path / "m.npz.checkpoint")
+    assert learner.unfinished["done"] == learner.tally["rows"] > 0
+
+
+def test_a_reader_of_messages_that_goes_away_does_not_stop_a_run(text, tmp_path):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as nobody:
+        outcome = outcome_of("train", text, text, "-m", tmp_path / "m.npz", "-v", stderr=nobody)
+    assert outcome.status == 0
+    assert model_file.load(tmp_path / "m.npz").tally["rows"] == 10 * 122
+
+
+def test_predictions_before_a_bad_line_are_printed(text, model):
+    text.write_text("1 1:1\n" * 1000 + "bad\n")
+    outcome = outcome_of("predict", text, "-m", model)
+    assert outcome.status == 1
+    assert len(outcome.out.splitlines()) == 1000
+
+
 # -- disks that are full or fail ---------------------------------------------------------------------------------------
 
 
@@ -464,11 +504,11 @@ def odd_files(monkeypatch, read):
     """Let `read(number, file, view)` read, for the number-th time, in place of the system."""
     numbers = itertools.count()
 
-    class Odd(io.FileIO):
+    class Odd(text_files._Patient):
         def readinto(self, view):
             return read(next(numbers), super(), memoryview(view).cast("B"))
 
-    monkeypatch.setattr(text_files.io, "FileIO", Odd)
+    monkeypatch.setattr(text_files, "_Patient", Odd)
 
 
 def test_e05_short_reads_change_nothing(text, tmp_path, monkeypatch):
@@ -500,6 +540,19 @@ def test_e05_a_disk_that_cannot_be_read_is_an_error_with_the_name_of_the_file(wo
     message = fail(words[0], text, *words[1:], model)
     assert message == f"cwlearn: error: {text}: Input/output error"
     assert model.read_bytes() == old
+
+
+def test_e05_a_pipe_that_does_not_wait_is_waited_for(tmp_path):
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    with Runs("train", "-", "-m", tmp_path / "m.npz", "--epochs", 1, "--json", stdin=reading) as process:
+        os.close(reading)
+        for _ in range(5):
+            time.sleep(0.15)
+            os.write(writing, b"1 1:1\n-1 2:1\n" * 10)
+        os.close(writing)
+        assert b'"rows": 100' in process.stdout.read()
+        assert process.wait(10) == 0
 
 
 def test_e05_a_signal_while_reading_is_no_end_of_file(tmp_path):

@@ -403,14 +403,52 @@ def test_a_third_label_is_an_error_at_its_line(text):
         assert f"{text}:4: label 5 is a third one, after 3, 4" in message
 
 
-def test_r2_the_first_bad_line_is_reported_whatever_the_chunks(text):
-    text.write_text("3 1:1\n4 2:1\n5 1:1\nbad\n")
-    for epochs in (1, 2):
-        for chunk_bytes in (16, 1 << 20):
-            run = Run([str(text)], rules.AROW(), Training(epochs=epochs, shuffle=False), chunk_bytes=chunk_bytes)
-            with pytest.raises(DataError) as caught:
-                run.train()
-            assert caught.value.line == 3, (epochs, chunk_bytes)
+@pytest.mark.parametrize("worse", ["bad", "3 99:1", "3 99999999999:1", "3 1:1e39"])
+def test_r2_the_first_bad_line_is_reported_whatever_the_chunks(worse, text):
+    for lines in (["5 1:1", worse], [worse, "5 1:1"]):
+        text.write_text("\n".join(["3 1:1", "4 2:1", *lines, ""]))
+        messages = set()
+        for epochs in (1, 2):
+            for chunk_bytes in (16, 1 << 20):
+                training = Training(epochs=epochs, shuffle=False)
+                run = Run([str(text)], rules.AROW(), training, space=Space(memory=700), chunk_bytes=chunk_bytes)
+                with pytest.raises(DataError) as caught:
+                    run.train()
+                assert caught.value.line == 3, (epochs, chunk_bytes)
+                messages.add(str(caught.value))
+        assert len(messages) == 1
+
+
+def test_the_line_that_needs_too_much_memory_is_the_one_that_is_named(text):
+    text.write_text("1 1:1\n-1 2:1\n1 3:1\n-1 123:1\n-1 124:1\n")
+    assert f"{text}:5: index 124 needs 1,008 bytes" in fail("train", text, "-m", text.with_name("m"), "--memory", 1000)
+
+
+def test_a_third_label_is_the_third_that_comes_however_the_text_is_read(tmp_path):
+    path = tmp_path / "data.svm"
+    path.write_bytes(b"1 1:1\n" * 300_000 + b"-1 1:1\n" * 10 + b"3 1:1\n" * 700_000)
+    for words in (["--epochs", 1], ["--epochs", 2]):
+        message = fail("train", path, "-m", tmp_path / "m", *words)
+        assert f"{path}:300011: label 3 is a third one, after -1, 1" in message
+
+
+def test_a_line_out_of_the_range_of_the_state_can_be_skipped(text):
+    text.write_text("1 1:1\n-1 1:1e39 2:1\nbad\n-1 2:1\n1 3:1e30\n1 4:1\n")
+    for words in ([], ["--epochs", 1]):
+        outcome = succeed("train", text, "-m", text.with_name("m"), "--on-bad-line", "skip", "--json", *words)
+        assert outcome.json["rows"] == 4
+        assert f"{text}:2: the value of index 1 is out of range" in outcome.err
+        assert f"{text}:3:1: label is not a number" in outcome.err
+        assert trained(text, "--on-bad-line", "skip", "--dtype", "float64").tally["rows"] == 10 * 5
+
+
+def test_a_cache_needs_no_memory_for_all_of_a_large_file(tmp_path):
+    """A guess at the size of all rows is no reason to ask for so much."""
+    path = tmp_path / "data.svm"
+    path.write_text(random_text(3000))
+    os.truncate(path, 1 << 40)
+    message = fail("train", path, "-m", tmp_path / "m", "--epochs", 2, "--memory", "200K", "--max-line", "1M")
+    assert "line longer than" in message or "NUL byte" in message
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", "# comment\n   \n#"])
@@ -808,6 +846,30 @@ def test_train_svmlight_goes_on_with_a_warm_start_as_fit_does(text):
             package.train_svmlight(text, models[0])
             models[1].fit(X, y)
         assert bits(models[0]._learner) == bits(models[1]._learner)
+
+
+def test_a_checkpoint_that_goes_on_in_python_learns_from_all_rows(text, tmp_path, interrupt, small_steps):
+    checkpoint = interrupted(
+        ["train", text, "-m", tmp_path / "m.npz", "--epochs", 1, "--quiet"], tmp_path, interrupt, 2
+    )
+    done = model_file.load(checkpoint).tally["rows"]
+    model = package.load(checkpoint).set_params(warm_start=True, epochs=1, shuffle=False)
+    package.train_svmlight(text, model)
+    assert model._learner.tally["rows"] == done + 61
+    assert model._learner.unfinished is None
+    again = package.load(checkpoint)
+    again.partial_fit(np.eye(again.n_features_in_), np.resize([-1.0, 1.0], again.n_features_in_))
+    assert again._learner.unfinished is None
+
+
+def test_labels_given_in_python_are_checked(text):
+    for labels in ([1], [1, 2, 3], [float("nan"), 1], ["a", "b"], [1, 1.0]):
+        with pytest.raises(ValueError, match="labels must be two different numbers"):
+            package.train_svmlight(text, package.AROWClassifier(), labels=labels)
+    model = package.train_svmlight(text, package.AROWClassifier(warm_start=True), labels=[1, -1])
+    package.train_svmlight(text, model, labels=[1, -1])
+    with pytest.raises(ValueError, match="not those that learning began with"):
+        package.train_svmlight(text, model, labels=[5, 6])
 
 
 def test_only_our_classifiers_can_be_trained(text):

@@ -535,6 +535,7 @@ def test_what_scikit_learn_promises_of_its_reader(tmp_path):
     with pytest.raises(TypeError, match="got an open file"), open(path, "rb") as file:
         read_svmlight(file)
     assert_same(read_svmlight(os.fsencode(path)), read_svmlight(path))
+    assert_same(read_svmlight(path, zero_based=np.False_), read_svmlight(path, zero_based=False))
     with pytest.raises(DataError):
         read_svmlight([path, written(tmp_path / "bad", b"x"), path])
 
