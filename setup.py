@@ -33,7 +33,7 @@ extensions = [
     Extension(
         f"cwlearn.{name}{variant}",
         [f"cwlearn/{name}{variant}.pyx"],
-        depends=["cwlearn/_svmlight.h"],
+        depends=["cwlearn/_decimals.pxi", "cwlearn/_rules.pxd", "cwlearn/_svmlight.h"],
         extra_compile_args=[*FLAGS, *more, *flags],
         optional=bool(variant),  # for compilers that do not know it
     )

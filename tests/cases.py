@@ -41,6 +41,13 @@ RULES = [
     rules.Logistic(bayesian=False, learning_rate="auto"),
 ]
 
+WEIGHTED = [
+    rules.AROW(class_weight={-1.0: 2.0, 1.0: 0.5}),
+    rules.SCW(C=0.3, class_weight={1.0: 3.0}),
+    rules.PassiveAggressive(class_weight={-1.0: 0.25}, average=True),
+    rules.Logistic(class_weight={-1.0: 0.25}),
+]
+
 
 def rule_id(rule: rules.Rule) -> str:
     return repr(rule).replace("class_weight=None, ", "").replace("class_weight=None", "").replace(" ", "")

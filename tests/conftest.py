@@ -1,6 +1,27 @@
-"""For all tests: signals mean what they usually mean, though whoever started us (nohup, a script) may ignore some."""
+"""For all tests: some text, a model of it, and signals that mean what they usually mean."""
 
 import signal
 
+import pytest
+
+from tests.text_cases import random_text, succeed
+
+# Whoever started us (nohup, a script) may ignore some, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # children inherit what is ignored, and nothing else
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+@pytest.fixture
+def text(tmp_path):
+    """A small svmlight file."""
+    path = tmp_path / "data.svm"
+    path.write_text(random_text(), newline="")
+    return path
+
+
+@pytest.fixture
+def model(text, tmp_path):
+    """The file of a model that was trained on it."""
+    path = tmp_path / "model.npz"
+    succeed("train", text, "-m", path, "--quiet")
+    return path

@@ -48,20 +48,6 @@ VERBS = ["train", "predict", "evaluate", "inspect", "demo"]
 PROBABILISTIC = [name for name, rule in RULES.items() if rule.probabilistic]
 
 
-@pytest.fixture
-def text(tmp_path):
-    path = tmp_path / "data.svm"
-    path.write_text(random_text(), newline="")
-    return path
-
-
-@pytest.fixture
-def model(text, tmp_path):
-    path = tmp_path / "model.npz"
-    succeed("train", text, "-m", path, "--quiet")
-    return path
-
-
 def loaded(text):
     return load_svmlight_file(str(text), zero_based=True)
 

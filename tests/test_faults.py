@@ -42,20 +42,6 @@ LONG = ["--epochs", 10**7, "--checkpoint", 1e-4]  # a run that does not end by i
 CACHE = ["--memory", 4096]
 
 
-@pytest.fixture
-def text(tmp_path):
-    path = tmp_path / "data.svm"
-    path.write_text(random_text(), newline="")
-    return path
-
-
-@pytest.fixture
-def model(text, tmp_path):
-    path = tmp_path / "model.npz"
-    succeed("train", text, "-m", path, "--quiet")
-    return path
-
-
 def wait_until(condition, seconds=30):
     end = time.monotonic() + seconds
     while not condition():

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import inspect
 import lzma
 import os
-import signal
 import tempfile
 from dataclasses import fields
 
@@ -17,7 +15,6 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 import cwlearn as package
-from cwlearn import learner as learner_module
 from cwlearn import model_file, out_of_core, rules
 from cwlearn.errors import DataError
 from cwlearn.estimators import CLASSIFIERS
@@ -26,11 +23,9 @@ from cwlearn.learner import Training
 from cwlearn.out_of_core import Run, Space
 from cwlearn.row_store import DiskStore, MemoryStore
 from cwlearn.rows import as_rows
-from cwlearn.state import DiagonalState
 from cwlearn.svmlight import Reader
-from cwlearn.terminal import Attendant
-from tests.cases import RULES, random_rows, rule_id
-from tests.text_cases import bits, cwlearn, fail, flags, outcome_of, random_text, succeed
+from tests.cases import RULES, WEIGHTED, random_rows, rule_id
+from tests.text_cases import SMALL, bits, compressed, cwlearn, fail, flags, outcome_of, random_text, succeed, trained
 
 TRAININGS = [
     {"epochs": 1, "shuffle": False, "random_state": 0},
@@ -38,26 +33,7 @@ TRAININGS = [
     {"epochs": 2, "shuffle": False, "random_state": 0, "fit_intercept": False, "dtype": "float64"},
     {"epochs": 3, "shuffle": True, "random_state": 7, "initial_variance": 0.5},
 ]
-WEIGHTED = [
-    rules.AROW(class_weight={-1.0: 2.0, 1.0: 0.5}),
-    rules.SCW(C=0.3, class_weight={1.0: 3.0}),
-    rules.PassiveAggressive(class_weight={-1.0: 0.25}, average=True),
-    rules.Logistic(class_weight={-1.0: 0.25}),
-]
 BALANCED = [rules.AROW(class_weight="balanced"), rules.PassiveAggressive(C=0.1, class_weight="balanced")]
-
-
-@pytest.fixture
-def text(tmp_path):
-    path = tmp_path / "data.svm"
-    path.write_text(random_text(), newline="")
-    return path
-
-
-def compressed(path):
-    packed = path.with_name(path.name + ".gz")
-    packed.write_bytes(gzip.compress(path.read_bytes(), mtime=0))
-    return packed
 
 
 def estimator_of(rule, **training):
@@ -68,14 +44,6 @@ def estimator_of(rule, **training):
 def fitted(path, rule, **training):
     X, y = load_svmlight_file(str(path), zero_based=True)
     return estimator_of(rule, **training).fit(X, y)._learner
-
-
-def trained(*words):
-    """The learner that a command makes."""
-    with tempfile.TemporaryDirectory(dir=words[0].parent) as folder:
-        model = os.path.join(folder, "m.npz")
-        succeed("train", *words, "-m", model, "--quiet")
-        return model_file.load(model)
 
 
 def command_flags(rule, training):
@@ -245,9 +213,6 @@ def caches(monkeypatch, tmp_path):
     for cache in made:
         cache.close()
     assert os.listdir(folder) == []
-
-
-SMALL = 4096  # less than the rows of `text` take, more than its weights
 
 
 @pytest.mark.parametrize("rule", RULES, ids=rule_id)
@@ -496,330 +461,6 @@ def test_comments_before_the_first_row_on_a_pipe_do_no_harm(tmp_path):
     assert outcome.status == 0, outcome.err
 
 
-# -- going on ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("rule", [*RULES, *WEIGHTED], ids=rule_id)
-def test_resuming_on_b_after_a_gives_the_bits_of_a_followed_by_b(rule, tmp_path):
-    a, b, both = tmp_path / "a.svm", tmp_path / "b.svm", tmp_path / "both.svm"
-    a.write_text(random_text(seed=1), newline="")
-    b.write_text(random_text(seed=2, n_features=40), newline="")
-    both.write_bytes(a.read_bytes() + b.read_bytes())
-    for more in ({}, {"dtype": "float64", "fit_intercept": False, "initial_variance": 0.5}):
-        words = [*flags(rule, **more), "--quiet"]
-        succeed("train", a, "-m", tmp_path / "m.npz", *words, "--epochs", 1)
-        succeed("train", b, "-m", tmp_path / "m.npz", "--resume", tmp_path / "m.npz", "--epochs", 1, "--quiet")
-        resumed = model_file.load(tmp_path / "m.npz")
-        assert bits(resumed) == bits(trained(both, *words, "--epochs", 1))
-        assert bits(resumed) == bits(trained(a, b, *words, "--epochs", 1))
-        assert resumed.label_names == ["-1", "+1"]
-
-
-def test_resuming_counts_only_what_is_new(text, tmp_path):
-    first = succeed("train", text, "-m", tmp_path / "m.npz", "--epochs", 2, "--json").json
-    second = succeed(
-        "train", text, "-m", tmp_path / "n.npz", "--resume", tmp_path / "m.npz", "--epochs", 3, "--json"
-    ).json
-    tally = model_file.load(tmp_path / "n.npz").tally
-    assert second["rows"] == 61
-    assert tally["rows"] == 5 * 61
-    assert first["updates"] + second["updates"] == tally["updates"]
-    assert second["progressive_error"] == second["mistakes"] / (3 * 61)
-    assert model_file.load(tmp_path / "m.npz").tally["rows"] == 2 * 61
-
-
-def test_a_hashed_model_goes_on_with_its_hashes(tmp_path):
-    a, b = tmp_path / "a.svm", tmp_path / "b.svm"
-    a.write_text(random_text(seed=1))
-    b.write_text(random_text(seed=2))
-    words = ["--epochs", 1, "--quiet"]
-    succeed("train", a, "-m", tmp_path / "m.npz", "--hash-bits", 5, *words)
-    succeed("train", b, "-m", tmp_path / "m.npz", "--resume", tmp_path / "m.npz", *words)
-    assert bits(model_file.load(tmp_path / "m.npz")) == bits(trained(a, b, "--hash-bits", 5, *words[:2]))
-
-
-@pytest.mark.parametrize(
-    ("words", "old", "new"),
-    [
-        (["-a", "cw"], "arow", "cw"),
-        (["--regularization", 3], "2", "3"),
-        (["--projection", "l2"], "kl", "l2"),
-        (["--initial-variance", 0.25], "0.5", "0.25"),
-        (["--dtype", "float64"], "float32", "float64"),
-        (["--no-fit-intercept"], "--fit-intercept yes", "no"),
-        (["--class-weight", "1:2"], "none", "1"),
-        (["--labels", "0,1"], "-1", "0"),
-        (["--hash-bits", 4], "none", "4"),
-    ],
-    ids=str,
-)
-def test_m11_a_model_goes_on_only_as_what_it_is(words, old, new, text, tmp_path):
-    model = tmp_path / "m.npz"
-    succeed("train", text, "-m", model, "--regularization", 2, "--initial-variance", 0.5, "--quiet")
-    before = model.read_bytes()
-    message = fail("train", text, "-m", model, "--resume", model, *words)
-    assert words[0].removeprefix("--").removeprefix("no-") in message.replace("algorithm", "-a")
-    assert old in message
-    assert new in message
-    assert model.read_bytes() == before
-
-
-def test_m11_force_goes_on_with_other_parameters_where_that_makes_sense(text, tmp_path):
-    model = tmp_path / "m.npz"
-    succeed("train", text, "-m", model, "--regularization", 2, "--quiet")
-    go_on = ["train", text, "-m", model, "--resume", model, "--force", "--quiet"]
-    succeed(*go_on, "--regularization", 3)
-    learner = model_file.load(model)
-    assert learner.rule.regularization == 3
-    assert learner.tally["rows"] == 20 * 61
-    for words in (["-a", "cw"], ["--initial-variance", 0.5], ["--dtype", "float64"]):
-        fail(*go_on, *words)
-    assert bits(model_file.load(model)) == bits(learner)
-
-
-def test_a_model_with_names_of_features_can_go_on_and_be_read_back(text, tmp_path):
-    import pandas as pd
-
-    model = tmp_path / "m.npz"
-    frame = pd.DataFrame(np.eye(4), columns=["a", "b", "c", "d"])
-    package.AROWClassifier().fit(frame, [-1.0, 1.0, -1.0, 1.0]).save(model)
-    if cwlearn("train", text, "-m", model, "--resume", model).status == 0:
-        succeed("inspect", model)
-
-
-# -- checkpoints -------------------------------------------------------------------------------------------------------
-
-MODES = {
-    "one pass": ["--epochs", 1],
-    "shuffled": ["--epochs", 3, "--seed", 4],
-    "one shuffled epoch": ["--epochs", 1, "--shuffle"],
-    "cache": ["--epochs", 3, "--seed", 4, "--memory", SMALL],
-    "cache in order": ["--epochs", 3, "--no-shuffle", "--memory", SMALL],
-    "average": ["--epochs", 3, "-a", "perceptron", "--average"],
-    "balanced": ["--epochs", 2, "--class-weight", "balanced"],
-    "gzip": ["--epochs", 1],
-}
-
-
-@pytest.fixture
-def small_steps(monkeypatch):
-    """Chunks of a few lines, and calls of the kernel for a few rows."""
-    assert list(inspect.signature(Run).parameters)[-1] == "chunk_bytes"
-    monkeypatch.setattr(Run.__init__, "__defaults__", (*Run.__init__.__defaults__[:-1], 400))
-    monkeypatch.setattr(learner_module, "BLOCK_NONZEROS", 60)
-
-
-@pytest.fixture
-def interrupt(monkeypatch):
-    """Ctrl-C while the n-th block of rows is being learned."""
-
-    def at(number):
-        count = 0
-        original = Attendant.learned
-
-        def learned(self, run, rows):
-            nonlocal count
-            count += 1
-            if count == number:
-                os.kill(os.getpid(), signal.SIGINT)
-            original(self, run, rows)
-
-        monkeypatch.setattr(Attendant, "learned", learned)
-
-    return at
-
-
-@pytest.mark.usefixtures("small_steps")
-@pytest.mark.parametrize("blocks", [1, 3, 7])
-@pytest.mark.parametrize("mode", MODES)
-def test_a_checkpoint_goes_on_to_the_bits_of_the_run_that_was_not_interrupted(mode, blocks, text, tmp_path, interrupt):
-    file = compressed(text) if mode == "gzip" else text
-    words = ["train", file, "-m", tmp_path / "m.npz", *MODES[mode], "--quiet"]
-    succeed(*words)
-    expected = (tmp_path / "m.npz").read_bytes()
-    (tmp_path / "m.npz").unlink()
-
-    interrupt(blocks)
-    outcome = cwlearn(*words, "--checkpoint", 60)
-    assert outcome.status == 130
-    assert not (tmp_path / "m.npz").exists()
-    checkpoint = model_file.load(tmp_path / "m.npz.checkpoint")
-    done = checkpoint.unfinished["done"]
-    assert 0 < done == checkpoint.tally["rows"]
-    assert f"interrupted after {done} rows" in outcome.err
-    assert f"--resume {tmp_path / 'm.npz.checkpoint'}" in outcome.err
-
-    succeed(*words, "--checkpoint", 60, "--resume", tmp_path / "m.npz.checkpoint")
-    assert (tmp_path / "m.npz").read_bytes() == expected
-    assert not (tmp_path / "m.npz.checkpoint").exists()
-
-
-@pytest.mark.usefixtures("small_steps")
-def test_checkpoints_are_kept_so_often_and_removed_at_the_end(text, tmp_path, monkeypatch):
-    saved = []
-    original = model_file.save
-    monkeypatch.setattr(model_file, "save", lambda learner, path: (saved.append(str(path)), original(learner, path)))
-    words = ["train", text, "-m", tmp_path / "m.npz", "--epochs", 2, "--quiet"]
-    succeed(*words, "--checkpoint", 1e-9)
-    assert saved.count(str(tmp_path / "m.npz.checkpoint")) > 5
-    assert saved[-1] == str(tmp_path / "m.npz")
-    assert set(os.listdir(tmp_path)) == {"data.svm", "m.npz"}
-    saved.clear()
-    succeed(*words, "--checkpoint", 60)
-    assert saved == [str(tmp_path / "m.npz")]
-
-
-def interrupted(words, tmp_path, interrupt, blocks=5):
-    interrupt(blocks)
-    assert cwlearn(*words, "--checkpoint", 60).status == 130
-    return tmp_path / "m.npz.checkpoint"
-
-
-@pytest.mark.usefixtures("small_steps")
-@pytest.mark.parametrize(
-    ("words", "difference"),
-    [
-        (["--seed", 5], "seed 4, now 5"),
-        (["--epochs", 4], "epochs 3, now 4"),
-        (["--no-shuffle"], "shuffle true, now false"),
-        (["--unsorted", "sort"], 'unsorted "error", now "sort"'),
-        (["--on-bad-line", "skip"], 'on_bad_line "error", now "skip"'),
-        (["--regularization", 7], "--regularization auto, not 7"),
-        (["other"], "data"),
-        (["grown"], "data"),
-    ],
-    ids=str,
-)
-def test_m12_a_checkpoint_goes_on_only_with_its_own_run(words, difference, text, tmp_path, interrupt):
-    train = ["train", text, "-m", tmp_path / "m.npz", "--epochs", 3, "--seed", 4, "--quiet"]
-    checkpoint = interrupted(train, tmp_path, interrupt)
-    before = checkpoint.read_bytes()
-    if words == ["other"]:
-        words, train[1] = [], text.rename(tmp_path / "other.svm")
-    elif words == ["grown"]:
-        words = []
-        text.write_text(text.read_text() + "1 1:1\n")
-    message = fail(*train, *words, "--resume", checkpoint)
-    assert difference in message
-    assert checkpoint.read_bytes() == before
-    assert not (tmp_path / "m.npz").exists()
-    succeed(*train, *words, "--resume", checkpoint, "--force")
-    assert model_file.load(tmp_path / "m.npz").unfinished is None
-
-
-@pytest.mark.usefixtures("small_steps")
-def test_m12_data_of_the_same_name_and_size_are_other_data_all_the_same(text, tmp_path, interrupt):
-    train = ["train", text, "-m", tmp_path / "m.npz", "--epochs", 3, "--seed", 4, "--quiet"]
-    checkpoint = interrupted(train, tmp_path, interrupt)
-    content = text.read_bytes()
-    text.write_bytes(content.replace(b"+1 ", b"+2 ").replace(b"-1 ", b"+1 ").replace(b"+2 ", b"-1 "))
-    assert text.stat().st_size == len(content)
-    os.utime(text, (1e9, 1e9))
-    assert "data" in fail(*train, "--resume", checkpoint)
-
-
-@pytest.mark.usefixtures("small_steps")
-def test_m12_force_takes_other_data_as_new_ones(text, tmp_path, interrupt):
-    train = ["train", text, "-m", tmp_path / "m.npz", "--epochs", 1, "--quiet"]
-    checkpoint = interrupted(train, tmp_path, interrupt)
-    done = model_file.load(checkpoint).tally["rows"]
-    other = tmp_path / "other.svm"
-    other.write_text(random_text(seed=3))
-    succeed(*train[:1], other, *train[2:], "--resume", checkpoint, "--force")
-    assert model_file.load(tmp_path / "m.npz").tally["rows"] == done + 61
-
-
-@pytest.mark.usefixtures("small_steps")
-@pytest.mark.parametrize(("before", "after"), [(SMALL, SMALL + 2000), (SMALL, 1 << 30), (1 << 30, SMALL)])
-def test_a_checkpoint_with_other_memory_goes_on_to_the_same_bits_or_says_so(before, after, text, tmp_path, interrupt):
-    """Windows of a shuffle depend on the memory: without a word, rows would be learned twice and others never."""
-    train = ["train", text, "-m", tmp_path / "m.npz", "--epochs", 3, "--seed", 4, "--quiet", "--memory"]
-    succeed(*train, before)
-    expected = (tmp_path / "m.npz").read_bytes()
-    checkpoint = interrupted([*train, before], tmp_path, interrupt)
-    outcome = cwlearn(*train, after, "--resume", checkpoint)
-    if outcome.status == 0:
-        assert (tmp_path / "m.npz").read_bytes() == expected
-    else:
-        assert "memory" in outcome.err
-
-
-@pytest.mark.usefixtures("small_steps")
-@pytest.mark.parametrize("mode", ["one pass", "shuffled", "cache"])
-def test_ctrl_c_before_a_resumed_run_is_where_it_was_keeps_the_checkpoint_sound(
-    mode, text, tmp_path, interrupt, monkeypatch
-):
-    train = ["train", text, "-m", tmp_path / "m.npz", *MODES[mode], "--quiet"]
-    succeed(*train)
-    expected = (tmp_path / "m.npz").read_bytes()
-    checkpoint = interrupted(train, tmp_path, interrupt, blocks=10)
-    calls = []
-    original = Run._learn
-
-    def learn(self, *args, **kwargs):
-        original(self, *args, **kwargs)
-        calls.append(self.done)
-        if len(calls) == 1:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Run, "_learn", learn)
-        assert cwlearn(*train, "--checkpoint", 60, "--resume", checkpoint).status == 130
-    assert len(calls) == 1
-    kept = model_file.load(checkpoint)
-    assert kept.unfinished["done"] == kept.tally["rows"]
-    succeed(*train, "--checkpoint", 60, "--resume", checkpoint)
-    assert (tmp_path / "m.npz").read_bytes() == expected
-
-
-@pytest.mark.usefixtures("small_steps")
-@pytest.mark.parametrize("mode", ["one pass", "shuffled"])
-def test_u08_a_second_ctrl_c_leaves_a_sound_checkpoint_or_none(mode, text, tmp_path, monkeypatch):
-    train = ["train", text, "-m", tmp_path / "m.npz", *MODES[mode], "--quiet"]
-    succeed(*train)
-    expected = (tmp_path / "m.npz").read_bytes()
-    original = DiagonalState.learn
-    calls = []
-
-    def learn(self, *args):
-        result = original(self, *args)
-        calls.append(args)
-        if len(calls) == 4:  # the rows of this call are in the weights, and nobody has counted them yet
-            os.kill(os.getpid(), signal.SIGINT)
-            os.kill(os.getpid(), signal.SIGINT)
-        return result
-
-    with monkeypatch.context() as patch:
-        patch.setattr(DiagonalState, "learn", learn)
-        outcome = cwlearn(*train, "--checkpoint", 60)
-    assert outcome.status == 130
-    assert len(calls) == 4, "the second one does not wait"
-    checkpoint = tmp_path / "m.npz.checkpoint"
-    resume = ["--resume", checkpoint] if checkpoint.exists() else []
-    succeed(*train, *resume)
-    assert (tmp_path / "m.npz").read_bytes() == expected
-
-
-def test_a_checkpoint_can_be_predicted_with_and_inspected(text, tmp_path, interrupt, small_steps):
-    train = ["train", text, "-m", tmp_path / "m.npz", "--epochs", 1, "--quiet"]
-    checkpoint = interrupted(train, tmp_path, interrupt)
-    done = model_file.load(checkpoint).tally["rows"]
-    assert f"a checkpoint after {done} rows of an unfinished run" in succeed("inspect", checkpoint).out
-    assert len(succeed("predict", text, "-m", checkpoint).out.splitlines()) == 61
-
-
-@pytest.mark.usefixtures("small_steps")
-def test_a_checkpoint_of_many_files_can_be_read_back(tmp_path, interrupt, monkeypatch):
-    """The real limit, 1 MiB, is that of some ten thousand files."""
-    monkeypatch.setattr(model_file, "HEADER_LIMIT", 1 << 14)
-    names = [tmp_path / f"{'y' * 200}{number}" for number in range(80)]
-    for name in names:
-        name.write_text("1 1:1\n-1 2:1\n")
-    interrupt(5)
-    assert cwlearn("train", *names, "-m", tmp_path / "m", "--epochs", 1, "--quiet", "--checkpoint", 60).status == 130
-    assert model_file.load(tmp_path / "m.checkpoint").tally["rows"] > 0
-
-
 # -- from Python -------------------------------------------------------------------------------------------------------
 
 
@@ -846,20 +487,6 @@ def test_train_svmlight_goes_on_with_a_warm_start_as_fit_does(text):
             package.train_svmlight(text, models[0])
             models[1].fit(X, y)
         assert bits(models[0]._learner) == bits(models[1]._learner)
-
-
-def test_a_checkpoint_that_goes_on_in_python_learns_from_all_rows(text, tmp_path, interrupt, small_steps):
-    checkpoint = interrupted(
-        ["train", text, "-m", tmp_path / "m.npz", "--epochs", 1, "--quiet"], tmp_path, interrupt, 2
-    )
-    done = model_file.load(checkpoint).tally["rows"]
-    model = package.load(checkpoint).set_params(warm_start=True, epochs=1, shuffle=False)
-    package.train_svmlight(text, model)
-    assert model._learner.tally["rows"] == done + 61
-    assert model._learner.unfinished is None
-    again = package.load(checkpoint)
-    again.partial_fit(np.eye(again.n_features_in_), np.resize([-1.0, 1.0], again.n_features_in_))
-    assert again._learner.unfinished is None
 
 
 def test_labels_given_in_python_are_checked(text):

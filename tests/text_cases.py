@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import io
 import json
 import os
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from cwlearn import cli
+from cwlearn import cli, model_file
 from cwlearn.flags import flag
 from tests.cases import random_rows
 
 COMMAND = [sys.executable, "-m", "cwlearn"]
 # Without PYTHONUNBUFFERED and the like, which would hide faults of the last flush.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "LC_", "LANG"))}
+
+
+SMALL = 4096  # less than the rows of `text` take, more than its weights
 
 
 @dataclass
@@ -141,3 +146,18 @@ def bits(learner: Any) -> tuple[Any, ...]:
         learner.tally,
         learner.classes.tolist(),
     )
+
+
+def compressed(path: Any) -> Any:
+    """The file, gzipped."""
+    packed = path.with_name(path.name + ".gz")
+    packed.write_bytes(gzip.compress(path.read_bytes(), mtime=0))
+    return packed
+
+
+def trained(*words: Any) -> Any:
+    """The learner that a command makes."""
+    with tempfile.TemporaryDirectory(dir=words[0].parent) as folder:
+        model = os.path.join(folder, "m.npz")
+        succeed("train", *words, "-m", model, "--quiet")
+        return model_file.load(model)
