@@ -72,6 +72,55 @@ static inline unsigned long long cwlearn_not_digits(const unsigned char *p) {
 }
 #endif
 
+/* Offsets of the marks (all bytes but digits) in `size` bytes; returns how many there are.  Up to 64 more are written, and
+   the bytes up to the next multiple of 64 are read. */
+static int cwlearn_find_marks_anywhere(int16_t *out, const unsigned char *start, int size) {
+    int at, k, n = 0;
+    for (at = 0; at < size; at += 64) {
+        unsigned long long others = cwlearn_not_digits(start + at);
+        const int count = cwlearn_ones(others);
+        int done = 0;
+        do {                    /* more than there are, perhaps, which is faster than stopping in time */
+            for (k = 0; k < 8; k++) {
+                out[n + done + k] = (int16_t) (at + cwlearn_zeros_below(others));   /* of none: any place near by */
+                others &= others - 1;
+            }
+            done += 8;
+        } while (done < count);
+        n += count;
+    }
+    return n;
+}
+
+/* In the build for AVX2: all offsets of 64 bytes at once, if the processor can (AVX-512 VBMI2). */
+#if defined(__AVX2__) && defined(__GNUC__) && defined(__x86_64__)
+__attribute__((target("avx512f,avx512bw,avx512vbmi2")))
+static int cwlearn_find_marks_at_once(int16_t *out, const unsigned char *start, int size) {
+    static const unsigned char numbers[64] = {
+        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30,
+        31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58,
+        59, 60, 61, 62, 63};
+    const __m512i places = _mm512_loadu_si512(numbers), zero = _mm512_set1_epi8('0'), nine = _mm512_set1_epi8(9);
+    int at, n = 0;
+    for (at = 0; at < size; at += 64) {
+        const __m512i bytes = _mm512_sub_epi8(_mm512_loadu_si512(start + at), zero);
+        const __mmask64 others = _mm512_cmpgt_epu8_mask(bytes, nine);
+        const __m512i found = _mm512_maskz_compress_epi8(others, places);
+        const __m512i from = _mm512_set1_epi16((short) at);
+        _mm512_storeu_si512(out + n, _mm512_add_epi16(_mm512_cvtepu8_epi16(_mm512_castsi512_si256(found)), from));
+        if (cwlearn_ones(others) > 32)
+            _mm512_storeu_si512(
+                out + n + 32, _mm512_add_epi16(_mm512_cvtepu8_epi16(_mm512_extracti64x4_epi64(found, 1)), from));
+        n += cwlearn_ones(others);
+    }
+    return n;
+}
+#define cwlearn_has_vbmi2() (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vbmi2"))
+#else
+#define cwlearn_find_marks_at_once cwlearn_find_marks_anywhere
+#define cwlearn_has_vbmi2() 0
+#endif
+
 /* The number that the `count` digits before `end` make: one to eight of them.  Pairs are added up, then fours, then all
    eight; what stands before them is shifted out. */
 static inline uint64_t cwlearn_number_before(const unsigned char *end, int64_t count) {

@@ -11,6 +11,7 @@ BAD_LINE: int
 TOO_WIDE: int
 
 def power_of_ten(q: int) -> int: ...
+def choose_marks(at_once: bool) -> bool: ...
 def parse_rows(
     indptr: NDArray[np.int64],
     indices: NDArray[Any],

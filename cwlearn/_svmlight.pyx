@@ -15,10 +15,10 @@ from libc.stdint cimport INT32_MAX, INT64_MAX, int16_t, int32_t, int64_t, uint8_
 from libc.string cimport memchr, memcmp, memcpy
 
 cdef extern from "_svmlight.h":
-    int zeros_below "cwlearn_zeros_below" (uint64_t word) noexcept nogil
-    int ones "cwlearn_ones" (uint64_t word) noexcept nogil
     int zeros_above "cwlearn_zeros_above" (uint64_t word) noexcept nogil
-    uint64_t not_digits "cwlearn_not_digits" (const uint8_t* p) noexcept nogil
+    bint has_vbmi2 "cwlearn_has_vbmi2" () noexcept nogil
+    int find_marks_anywhere "cwlearn_find_marks_anywhere" (int16_t* out, const uint8_t* start, int size) noexcept nogil
+    int find_marks_at_once "cwlearn_find_marks_at_once" (int16_t* out, const uint8_t* start, int size) noexcept nogil
     void stay_a_branch "cwlearn_stay_a_branch" (int64_t variable) noexcept nogil
     uint64_t number_before "cwlearn_number_before" (const uint8_t* end, int64_t count) noexcept nogil
     void four_numbers "cwlearn_four_numbers" (uint32_t* out, const uint8_t* base, const int16_t* marks) noexcept nogil
@@ -141,32 +141,16 @@ cdef struct Marks:            # the places of all bytes of a window that are no 
     uint32_t* numbers
 
 
-cdef inline void put_marks(int16_t* out, int at, uint64_t* others, int count) noexcept nogil:
-    cdef int k
-    for k in range(count):
-        out[k] = <int16_t> (at + zeros_below(others[0]))    # of none: any place in the window or just behind it
-        others[0] &= others[0] - 1
+ctypedef int (*FindMarks)(int16_t* out, const uint8_t* start, int size) noexcept nogil
+
+cdef FindMarks find_marks = find_marks_at_once if has_vbmi2() else find_marks_anywhere
 
 
-cdef int find_marks(int16_t* out, Place start, int64_t size) noexcept nogil:
-    """Offsets of the marks in `size` bytes, and four more that can be read; returns how many there are."""
-    cdef uint64_t others
-    cdef int at, count
-    cdef int n = 0
-    for at in range(0, <int> size, 64):
-        others = not_digits(start + at)
-        count = ones(others)
-        put_marks(out + n, at, &others, 8)  # more than there are, perhaps, which is faster than stopping in time
-        if count > 8:
-            put_marks(out + n + 8, at, &others, 8)
-            if count > 16:
-                put_marks(out + n + 16, at, &others, 8)
-                if count > 24:
-                    put_marks(out + n + 24, at, &others, 40)
-        n += count
-    for at in range(4):
-        out[n + at] = 0
-    return n
+def choose_marks(bint at_once):
+    """Choose how marks are found, as the tests do; return whether they can be found so."""
+    global find_marks
+    find_marks = find_marks_at_once if at_once and has_vbmi2() else find_marks_anywhere
+    return has_vbmi2() or not at_once
 
 
 cdef void open_window(Marks* marks, Place start) noexcept nogil:
@@ -174,7 +158,9 @@ cdef void open_window(Marks* marks, Place start) noexcept nogil:
     cdef int64_t k
     marks.base = start
     marks.next = 0
-    marks.count = find_marks(marks.offsets, start, min(WINDOW, marks.end - start))
+    marks.count = find_marks(marks.offsets, start, <int> min(WINDOW, marks.end - start))
+    for k in range(4):                      # to be read along with the last ones
+        marks.offsets[marks.count + k] = 0
     for k in range(0, marks.count, 4):
         four_numbers(marks.numbers + k, start, marks.offsets + k)
 

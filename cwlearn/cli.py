@@ -56,6 +56,7 @@ def console() -> NoReturn:
     """Run the command that was typed, and end without taking the interpreter apart, which takes longer than a small
     training; all files are closed and all output is written by then."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # else NumPy starts threads that spin for nobody
+    sys.setswitchinterval(5e-4)  # threads that parse need the interpreter for moments only, but often
     with handled(lambda number, frame: os._exit(128 + number), "SIGINT"):  # for moments when nobody else heeds it
         status = main()
         with contextlib.suppress(Exception):

@@ -21,7 +21,7 @@ from cwlearn.pipeline import in_order
 from cwlearn.rows import Rows
 from cwlearn.text_files import Chunk, Lines, end_of_line, is_regular
 
-CHUNK_BYTES = 1 << 20  # of text: fits, with the rows made of it, into the cache of a core
+CHUNK_BYTES = 1 << 21  # of text: longer ones leave the cache, shorter ones cost more of Python
 
 Path = str | bytes | os.PathLike[str]
 Paths = Path | Iterable[Path]

@@ -13,6 +13,7 @@ import math
 import os
 import random
 import signal
+import sys
 import threading
 import time
 from decimal import Decimal, localcontext
@@ -33,7 +34,13 @@ from cwlearn._svmlight import BAD_LINE, DONE, PADDING, TOO_WIDE, power_of_ten
 from cwlearn.pipeline import in_order
 from cwlearn.svmlight import Reader, Reading
 
-FORMS = {_svmlight.parse_rows, native.parse_rows}  # for any processor, and for this one
+# How the parser can be run on this processor: a compiled module, and whether it finds marks 64 bytes at once.
+FORMS = [
+    (module, at_once)
+    for module in {_svmlight, sys.modules[native.parse_rows.__module__]}
+    for at_once in (False, True)
+    if module.choose_marks(at_once)
+]
 GUARD = 8
 GOLDEN = 0x9E3779B97F4A7C15  # it decides which columns meet, and models are kept for years: it never changes
 INT64_MAX = 2**63 - 1
@@ -92,9 +99,11 @@ def written(path, text):
 def parse_rows(arrays, text, start, stop, *options):
     """By every compiled form, all with the same result; `start` and `stop` are places in the text without padding."""
     first = None
-    for form in FORMS:
+    for module, at_once in FORMS:
+        module.choose_marks(at_once)
         copies = [array.base.copy()[GUARD : GUARD + len(array)] for array in arrays.values()]
-        status, n_rows, lines, where, *found = form(*copies, text, start + PADDING, stop + PADDING, *options)
+        answer = module.parse_rows(*copies, text, start + PADDING, stop + PADDING, *options)
+        status, n_rows, lines, where, *found = answer
         result = status, n_rows, lines, where - PADDING, *found
         nnz = copies[0][n_rows]
         sizes = n_rows + 1, nnz, nnz, n_rows, n_rows
