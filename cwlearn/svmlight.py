@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -80,21 +81,21 @@ class Batch:
 
     def line_of(self, row: int) -> int:
         """The number of the line that a row was read from."""
-        return self.first_line + self._row_lines()[row]
+        return self.first_line + self._line(row)[0]
 
     def text_of(self, row: int) -> str:
         """The label of a row as it is written."""
-        line = self.chunk.lines[self._row_lines()[row]]
-        return line.split()[0].partition(b"#")[0].decode("ascii")
+        return self._line(row)[1].split()[0].partition(b"#")[0].decode("ascii")
 
-    def _row_lines(self) -> list[int]:
-        """Which line of the chunk each row was read from."""
+    def _line(self, row: int) -> tuple[int, bytes]:
+        """Which line of the chunk a row was read from, and that line."""
+        return next(itertools.islice(self._row_lines(), row, None))
+
+    def _row_lines(self) -> Iterator[tuple[int, bytes]]:
         left_out = {number for number, _ in self.bad}
-        return [
-            number
-            for number, line in enumerate(self.chunk.lines)
-            if line.strip() and not line.lstrip().startswith(b"#") and number not in left_out
-        ]
+        for number, line in enumerate(self.chunk.lines()):
+            if line.strip() and not line.lstrip().startswith(b"#") and number not in left_out:
+                yield number, line
 
     def row_from(self, index: int) -> tuple[int, int]:
         """The first row that has this column or a higher one, and the first such column."""
@@ -106,11 +107,12 @@ class Batch:
 
     def end_before(self, row: int, fault: DataError) -> None:
         """Keep only the rows before this one, which is at fault."""
-        self.end_with(fault, self._row_lines()[row])
+        self.end_with(fault, self._line(row)[0])
 
     def end_with(self, fault: DataError, line: int) -> None:
         """Keep only the rows before this line of the chunk, which is at fault."""
-        n_rows = sum(number < line for number in self._row_lines()[: self.rows.n_rows])
+        lines = itertools.islice(self._row_lines(), self.rows.n_rows)
+        n_rows = sum(1 for _ in itertools.takewhile(lambda entry: entry[0] < line, lines))
         rows = self.rows.part(0, n_rows)
         if rows.n_features == self.highest + 1:  # indices are not hashed
             self.highest = int(rows.indices.max(initial=-1))
@@ -121,7 +123,7 @@ class Batch:
 
     def leave_out(self, row: int, flaw: DataError) -> None:
         """Be without this row, which is bad."""
-        self.bad = sorted([*self.bad, (self._row_lines()[row], flaw)], key=lambda entry: entry[0])
+        self.bad = sorted([*self.bad, (self._line(row)[0], flaw)], key=lambda entry: entry[0])
         keep = np.arange(self.rows.n_rows) != row
         entries = np.repeat(keep, np.diff(self.rows.indptr))
         indptr = np.append(0, np.cumsum(np.diff(self.rows.indptr)[keep]))

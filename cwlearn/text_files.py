@@ -45,9 +45,13 @@ class Chunk:
     flaw: str = ""  # why the next line could not be read
     start: int = PADDING
 
-    @property
-    def lines(self) -> list[bytes]:
-        return self.text[self.start : self.stop].tobytes().split(b"\n")
+    def lines(self) -> Iterator[bytes]:
+        """One after the other, since mostly the first ones are wanted."""
+        start = self.start
+        while start < self.stop:
+            stop = end_of_line(self.text, start)
+            yield self.text[start:stop].tobytes()
+            start = stop
 
 
 def displayed(path: str) -> str:

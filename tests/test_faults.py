@@ -630,12 +630,12 @@ def test_a_cache_that_is_cut_short_is_an_error(text, tmp_path, monkeypatch):
 def test_f20_a_line_longer_than_any_buffer_is_read(tmp_path):
     """In a process of its own, since a fault here has been a loop without an end."""
     path = tmp_path / "long.svm"
-    path.write_text("1 " + " ".join(f"{index}:1" for index in range(1, 250_000)) + "\n-1 1:1\n")
-    assert path.stat().st_size > 2 << 20
+    path.write_text("1 " + " ".join(f"{index}:1" for index in range(1, 500_000)) + "\n-1 1:1\n")
+    assert path.stat().st_size > 4 << 20
     with Runs("train", path, "-m", tmp_path / "m.npz", "--epochs", 1, "--json") as process:
         out, err = process.communicate(timeout=20)
     assert process.returncode == 0, err
-    assert b'"nonzeros": 250000' in out
+    assert b'"nonzeros": 500000' in out
 
 
 MEASURED = """

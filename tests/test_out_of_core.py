@@ -99,7 +99,7 @@ def test_a_command_trains_as_an_estimator_with_all_defaults(name, text):
 def large(tmp_path_factory):
     """A text of several chunks."""
     path = tmp_path_factory.mktemp("large") / "data.svm"
-    path.write_text(random_text(8_000, 1_000, seed=1, density=0.02), newline="")
+    path.write_text(random_text(16_000, 1_000, seed=1, density=0.02), newline="")
     assert path.stat().st_size > 3 * out_of_core.CHUNK_BYTES
     return path
 
@@ -338,7 +338,7 @@ def test_the_text_of_a_label_is_the_first_one_in_the_file_however_that_is_read(t
 
 def test_a_bad_line_is_reported_once_though_the_run_begins_again(tmp_path):
     path = tmp_path / "sorted.svm.gz"
-    path.write_bytes(gzip.compress(b"1 1:1\nbad\n" + b"1 1:1\n" * 250_000 + b"-1 2:1\n"))
+    path.write_bytes(gzip.compress(b"1 1:1\nbad\n" + b"1 1:1\n" * 500_000 + b"-1 2:1\n"))
     outcome = succeed("train", path, "-m", tmp_path / "m", "--epochs", 1, "--on-bad-line", "skip", "--json")
     assert outcome.json["bad_lines"] == 1
     assert outcome.err.count(f"{path}:2:1") == 1
@@ -438,23 +438,23 @@ def test_one_label_is_too_few(text):
         assert f"{text}: two labels are needed to learn a classifier, found only 3" in message
 
 
-LATE = b"+1 1:1\n" * 200_000 + b"-1 2:1\n"  # the second label is in the second chunk
+LATE = b"+1 1:1\n" * 400_000 + b"-1 2:1\n"  # the second label is in the second chunk
 
 
 def test_a_late_label_on_standard_input_needs_labels(tmp_path):
     outcome = outcome_of("train", "-", "-m", tmp_path / "m.npz", "--epochs", 1, "--quiet", input=LATE)
     assert outcome.status == 1
-    assert "cwlearn: error: <stdin>:200001: label -1 first comes here" in outcome.err
+    assert "cwlearn: error: <stdin>:400001: label -1 first comes here" in outcome.err
     assert "--labels" in outcome.err
     assert os.listdir(tmp_path) == []
     words = ["train", "-", "-m", tmp_path / "m.npz", "--epochs", 1, "--quiet", "--labels=-1,+1"]
     assert outcome_of(*words, input=LATE).status == 0
-    assert model_file.load(tmp_path / "m.npz").tally["rows"] == 200_001
+    assert model_file.load(tmp_path / "m.npz").tally["rows"] == 400_001
 
 
 def test_comments_before_the_first_row_on_a_pipe_do_no_harm(tmp_path):
     path = tmp_path / "data.svm"
-    path.write_bytes(b"# a long preface\n" * 70_000 + b"1 1:1\n-1 2:1\n")
+    path.write_bytes(b"# a long preface\n" * 140_000 + b"1 1:1\n-1 2:1\n")
     words = ["-m", tmp_path / "m.npz", "--epochs", 1, "--quiet"]
     succeed("train", path, *words)
     outcome = outcome_of("train", "-", *words, input=path.read_bytes())
