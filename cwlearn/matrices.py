@@ -13,7 +13,7 @@ from cwlearn.errors import DataError
 from cwlearn.options import COUNT
 from cwlearn.row_store import MemoryStore
 from cwlearn.rows import Rows
-from cwlearn.svmlight import Paths, Reader, Reading
+from cwlearn.svmlight import NO_INDEX, Paths, Reader, Reading
 from cwlearn.text_files import total_size
 
 
@@ -75,7 +75,7 @@ def read_svmlight(
     reader = _reader(paths, zero_based, reading, dtype=dtype, queries=query_id, hash_bits=hash_bits, threads=threads)
     size = total_size(reader.paths)
     store = MemoryStore(reader.dtype)
-    lowest = 2**63 - 1
+    lowest = NO_INDEX
     for batch in reader:
         fraction = batch.chunk.position / size if size and batch.chunk.plain else 0
         store.add(batch.rows, batch.labels, batch.queries if query_id else None, fraction)

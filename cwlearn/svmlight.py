@@ -23,6 +23,7 @@ from cwlearn.rows import Rows
 from cwlearn.text_files import Chunk, Lines, end_of_line, is_regular
 
 CHUNK_BYTES = 1 << 21  # of text: longer ones leave the cache, shorter ones cost more of Python
+NO_INDEX = 2**63 - 1  # where the lowest one is asked for
 
 Path = str | bytes | os.PathLike[str]
 Paths = Path | Iterable[Path]
@@ -67,7 +68,7 @@ class Batch:
     rows: Rows
     labels: NDArray[np.float64]
     queries: NDArray[np.int64]
-    lowest: int  # index as written, 2^63 - 1 without any
+    lowest: int  # index as written, NO_INDEX without any
     highest: int  # -1 without any
     chunk: Chunk
     n_lines: int
@@ -113,29 +114,29 @@ class Batch:
         """Keep only the rows before this line of the chunk, which is at fault."""
         lines = itertools.islice(self._row_lines(), self.rows.n_rows)
         n_rows = sum(1 for _ in itertools.takewhile(lambda entry: entry[0] < line, lines))
-        rows = self.rows.part(0, n_rows)
-        if rows.n_features == self.highest + 1:  # indices are not hashed
-            self.highest = int(rows.indices.max(initial=-1))
-            rows = replace(rows, n_features=self.highest + 1)
-        self.rows, self.labels, self.queries = rows, self.labels[:n_rows], self.queries[:n_rows]
+        self._keep(self.rows.part(0, n_rows), slice(n_rows))
         self.bad = [(number, flaw) for number, flaw in self.bad if number < line]
         self.fault, self.n_lines = fault, line
 
     def leave_out(self, row: int, flaw: DataError) -> None:
         """Be without this row, which is bad."""
         self.bad = sorted([*self.bad, (self._line(row)[0], flaw)], key=lambda entry: entry[0])
-        keep = np.arange(self.rows.n_rows) != row
-        entries = np.repeat(keep, np.diff(self.rows.indptr))
-        indptr = np.append(0, np.cumsum(np.diff(self.rows.indptr)[keep]))
-        self.rows = Rows(
-            indptr,
-            self.rows.indices[entries],
-            self.rows.values[entries],
-            self.rows.squares[keep],
-            self.rows.n_features,
-        )
-        self.labels = self.labels[keep]
-        self.queries = self.queries[keep] if len(self.queries) else self.queries
+        rows, lengths = self.rows, np.diff(self.rows.indptr)
+        keep = np.arange(rows.n_rows) != row
+        entries = np.repeat(keep, lengths)
+        indptr = np.append(0, np.cumsum(lengths[keep]))
+        kept = Rows(indptr, rows.indices[entries], rows.values[entries], rows.squares[keep], rows.n_features)
+        self._keep(kept, keep)
+
+    def _keep(self, rows: Rows, which: Any) -> None:
+        """Have only these rows, which are those that `which` picks."""
+        if rows.n_features == self.highest + 1:  # indices are not hashed
+            some = len(rows.indices) > 0
+            self.lowest = int(rows.indices.min()) if some else NO_INDEX
+            self.highest = int(rows.indices.max()) if some else -1
+            rows = replace(rows, n_features=self.highest + 1)
+        self.rows, self.labels = rows, self.labels[which]
+        self.queries = self.queries[which] if len(self.queries) else self.queries
 
 
 @dataclass
@@ -237,7 +238,7 @@ class Reader:
         grammar = self.grammar
         n_rows = n_lines = 0
         start = chunk.start
-        lowest, highest = 2**63 - 1, -1
+        lowest, highest = NO_INDEX, -1
         bad: list[tuple[int, DataError]] = []
         fault = None
         while start < chunk.stop and fault is None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import gzip
-import io
 import itertools
 import os
 import resource
@@ -29,6 +28,7 @@ from cwlearn.svmlight import Reader
 from tests.text_cases import (
     COMMAND,
     ENVIRONMENT,
+    FullDisk,
     command,
     cwlearn,
     explained,
@@ -301,18 +301,6 @@ def test_predictions_before_a_bad_line_are_printed(text, model):
 
 
 # -- disks that are full or fail ---------------------------------------------------------------------------------------
-
-
-class FullDisk(io.FileIO):
-    """A file on a disk that is full after some writes."""
-
-    left = 0
-
-    def write(self, data):
-        if FullDisk.left == 0:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        FullDisk.left -= 1
-        return super().write(data)
 
 
 @pytest.mark.parametrize("writes", [0, 1, 7, 20])

@@ -6,7 +6,6 @@ The names M01 ... and E01 ... are the rows of the table of odd inputs that each 
 from __future__ import annotations
 
 import errno
-import io
 import itertools
 import json
 import os
@@ -24,6 +23,7 @@ import cwlearn
 from cwlearn import model_file, rules
 from cwlearn.errors import ModelError
 from tests.cases import RULES, new_learner, random_rows, rows_of, rule_id
+from tests.text_cases import FullDisk
 
 
 @pytest.fixture
@@ -295,18 +295,6 @@ def test_the_mode_of_a_new_file_follows_the_umask(learner, tmp_path):
     finally:
         os.umask(before)
     assert (tmp_path / "m.npz").stat().st_mode & 0o777 == 0o640
-
-
-class FullDisk(io.FileIO):
-    """A file on a disk that is full after some writes."""
-
-    left = 0
-
-    def write(self, data):
-        if FullDisk.left == 0:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        FullDisk.left -= 1
-        return super().write(data)
 
 
 def test_e02_a_disk_that_fills_up_at_any_write_keeps_the_old_model(learner, saved, monkeypatch):

@@ -407,6 +407,16 @@ def test_a_line_out_of_the_range_of_the_state_can_be_skipped(text):
         assert trained(text, "--on-bad-line", "skip", "--dtype", "float64").tally["rows"] == 10 * 5
 
 
+def test_a_line_that_is_skipped_counts_for_nothing(text):
+    text.write_text("1 1:1\n-1 0:1 200:1e39\n-1 2:1\n")
+    skip = ["--on-bad-line", "skip", "--features", 100]
+    for words in ([], ["--epochs", 1]):
+        assert trained(text, *skip, *words).state.n_features == 100
+    with pytest.warns(UserWarning, match=":2: the value of index 200 is out of range"):
+        X, _ = package.read_svmlight(text, dtype="float32", on_bad_line="skip")
+    assert X.toarray().tolist() == [[1, 0], [0, 1]]  # one-based, since no index 0 is left
+
+
 def test_a_cache_needs_no_memory_for_all_of_a_large_file(tmp_path):
     """A guess at the size of all rows is no reason to ask for so much."""
     path = tmp_path / "data.svm"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import io
 import json
@@ -161,3 +162,15 @@ def trained(*words: Any) -> Any:
         model = os.path.join(folder, "m.npz")
         succeed("train", *words, "-m", model, "--quiet")
         return model_file.load(model)
+
+
+class FullDisk(io.FileIO):
+    """A file on a disk that is full after some writes."""
+
+    left = 0
+
+    def write(self, data: Any) -> int:
+        if FullDisk.left == 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        FullDisk.left -= 1
+        return super().write(data)
