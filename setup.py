@@ -23,6 +23,8 @@ DIRECTIVES = {
 FLAGS = ["-O3", "-funroll-loops", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
 # The parser is faster if its short lists are not made vectors of, and if its loop has the registers for itself.
 PARSER_FLAGS = ["-fno-tree-slp-vectorize", "-fno-inline-functions-called-once"]
+KERNEL_FLAGS = ["-fno-inline-functions", "-fno-inline-functions-called-once"]
+PARTS = ("_cells.pxd", "_decimals.pxi", "_label_row.pxi", "_rules.pxd", "_scores.h", "_svmlight.h")
 VARIANTS: dict[str, list[str]] = {"": []}
 if sys.platform == "win32":
     FLAGS = PARSER_FLAGS = []
@@ -33,12 +35,13 @@ extensions = [
     Extension(
         f"cwlearn.{name}{variant}",
         [f"cwlearn/{name}{variant}.pyx"],
-        depends=["cwlearn/_decimals.pxi", "cwlearn/_rules.pxd", "cwlearn/_svmlight.h"],
+        depends=[f"cwlearn/{part}" for part in PARTS],
         extra_compile_args=[*FLAGS, *more, *flags],
         optional=bool(variant),  # for compilers that do not know it
     )
-    for name, more in {"_kernels": [], "_svmlight": PARSER_FLAGS}.items()
+    for name, more in {"_kernels": KERNEL_FLAGS, "_svmlight": PARSER_FLAGS}.items()
     for variant, flags in VARIANTS.items()
 ]
+extensions.append(Extension("cwlearn._chances", ["cwlearn/_chances.pyx"], extra_compile_args=FLAGS))
 
 setup(ext_modules=cythonize(extensions, compiler_directives=DIRECTIVES, force=DEBUG))

@@ -27,7 +27,7 @@ Parsed = tuple[csr_matrix, Sequence[int] | np.ndarray]
 
 @dataclass(frozen=True)
 class DataSet:
-    """A binary task: rows in a fixed random order, and labels 0 and 1 (of a pair ``a-b``, 1 means ``b``)."""
+    """A task: rows in a fixed random order, and labels 0 and 1 (of a pair ``a-b``, 1 means ``b``), or 0, 1, 2, ..."""
 
     name: str
     X: csr_matrix
@@ -35,9 +35,9 @@ class DataSet:
 
 
 def load(name: str) -> DataSet:
-    """Return the data set of this name, one of NAMES."""
+    """Return the data set of this name, one of NAMES or MULTICLASS."""
     if name not in _PARSERS:
-        raise ValueError(f"unknown data set {name!r}; known are {', '.join(NAMES)}")
+        raise ValueError(f"unknown data set {name!r}; known are {', '.join(_PARSERS)}")
     # The key changes with this source file and with the data folder: no stale cache after an edit.
     key = zlib.crc32(Path(__file__).read_bytes() + os.fsencode(_data_folder().resolve()))
     cached = _cache_folder() / f"{name}-{key:08x}.npz"
@@ -69,7 +69,9 @@ def scaled(X: csr_matrix, how: str) -> csr_matrix:
     return result
 
 
-def zipf(n_rows: int, nonzeros_per_row: int, n_features: int, seed: int = 0) -> tuple[csr_matrix, np.ndarray]:
+def zipf(
+    n_rows: int, nonzeros_per_row: int, n_features: int, seed: int = 0, n_labels: int = 2
+) -> tuple[csr_matrix, np.ndarray]:
     """Return a synthetic matrix whose columns are as uneven as words, and labels of which a tenth are wrong.
 
     Each row draws ``nonzeros_per_row`` columns and keeps the distinct ones, so it has somewhat fewer nonzeros.
@@ -85,12 +87,15 @@ def zipf(n_rows: int, nonzeros_per_row: int, n_features: int, seed: int = 0) -> 
     indptr = np.concatenate([[0], np.cumsum(distinct.sum(axis=1))]).astype(np.int32)
     values = 1 - rng.random(len(indices), dtype=np.float32)
     X = csr_matrix((values, indices, indptr), shape=(n_rows, n_features))
-    # A separator through the origin and orthogonal to the mean row, else the hottest columns would decide the balance.
-    w = rng.standard_normal(n_features)
+    # Separators through the origin and orthogonal to the mean row, else the hottest columns would decide the balance.
+    w = rng.standard_normal((n_features, 1 if n_labels == 2 else n_labels))
     mean = np.bincount(indices, weights=values, minlength=n_features)
-    w -= mean * (mean @ w / (mean @ mean))
-    y = (X @ w > 0) ^ (rng.random(n_rows) < 0.1)
-    return X, y.astype(np.int64)
+    w -= np.outer(mean, mean @ w / (mean @ mean))
+    scores = X @ w
+    wrong = rng.random(n_rows) < 0.1
+    if n_labels == 2:
+        return X, ((scores[:, 0] > 0) ^ wrong).astype(np.int64)
+    return X, np.where(wrong, rng.integers(0, n_labels, n_rows), np.argmax(scores, axis=1))
 
 
 def _data_folder() -> Path:
@@ -120,20 +125,23 @@ def _read(relative: str) -> bytes:
     return lzma.decompress(path.read_bytes())
 
 
-def _texts(texts: Sequence[tuple[str, str]], second: str) -> Parsed:
+def _texts(texts: Sequence[tuple[str, str]], second: str | None = None) -> Parsed:
+    """Counts of words, and whether a text is of the second kind of two, or else the number of its kind."""
     counter = CountVectorizer(token_pattern=r"[^\W\d_]{2,}", dtype=np.float32)  # two or more letters
-    return counter.fit_transform(text for text, _ in texts), [kind == second for _, kind in texts]
+    kinds = [kind for _, kind in texts]
+    labels = np.unique(kinds, return_inverse=True)[1] if second is None else [kind == second for kind in kinds]
+    return counter.fit_transform(text for text, _ in texts), labels
 
 
 def _newsgroups(*pair: str) -> Parsed:
     texts = []
     for message in map(json.loads, _read("20newsgroups/20news-bydate.jsonl.xz").splitlines()):
-        if message["in18828"] and message["group"] in pair:
+        if message["in18828"] and (not pair or message["group"] in pair):
             head, _, body = message["text"].partition("\n\n")
             # Indented lines are left out: here they continue a header that was removed, not From or Subject.
             kept = [line for line in head.split("\n") if line.startswith(("From:", "Subject:"))]
             texts.append(("\n".join([*kept, body]), message["group"]))
-    return _texts(texts, pair[1])
+    return _texts(texts, pair[1] if pair else None)
 
 
 def _reuters(*pair: str) -> Parsed:
@@ -195,5 +203,7 @@ _PARSERS: dict[str, Callable[[], Parsed]] = {
     **{name: partial(_svmlight, f"libsvm-small/{name}.xz") for name in ("a9a", "w8a")},
     **{f"usps-{a}v{b}": partial(_usps, a, b) for a, b in ((0, 9), (1, 2), (3, 4), (3, 5), (5, 6), (7, 8))},
     "mnist-3v5": partial(_mnist, 3, 5),
+    "20news": _newsgroups,
 }
-NAMES: tuple[str, ...] = tuple(_PARSERS)
+MULTICLASS = ("20news",)
+NAMES: tuple[str, ...] = tuple(name for name in _PARSERS if name not in MULTICLASS)

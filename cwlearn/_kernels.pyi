@@ -7,11 +7,13 @@ from cwlearn.state import KernelRule, Tally
 
 KINDS: dict[str, int]
 COVARIANCES: dict[str, int]
+UPDATES: dict[str, int]
 
 def learn_rows(
     cells: NDArray[Any],
     average: NDArray[np.float64],
     scratch: NDArray[np.float64],
+    places: NDArray[np.intp],
     indptr: NDArray[np.int64],
     indices: NDArray[Any],
     values: NDArray[Any],
@@ -27,12 +29,14 @@ def margin_rows(
     variance: NDArray[np.float64],
     cells: NDArray[Any],
     scratch: NDArray[np.float64],
+    places: NDArray[np.intp],
     indptr: NDArray[np.int64],
     indices: NDArray[Any],
     values: NDArray[Any],
     order: NDArray[np.int64],
     bias: float,
     inclusive: bool,
+    blocks: int,
 ) -> None: ...
 def check_rows(
     squares: NDArray[np.float64],
@@ -42,6 +46,5 @@ def check_rows(
     n_features: int,
 ) -> tuple[int, bool]: ...
 def runs_v3() -> bool: ...
-def normal_cdf(out: NDArray[np.float64], z: NDArray[np.float64]) -> None: ...
 def rule_answer(kind: int, phi: float, C: float, m: float, v: float) -> tuple[float, float]: ...
 def exact_answer(kind: int, phi: float, m: float, q: NDArray[np.float64]) -> tuple[float, float]: ...

@@ -1,9 +1,9 @@
 from cwlearn._kernels import COVARIANCES as COVARIANCES
 from cwlearn._kernels import KINDS as KINDS
+from cwlearn._kernels import UPDATES as UPDATES
 from cwlearn._kernels import check_rows as check_rows
 from cwlearn._kernels import exact_answer as exact_answer
 from cwlearn._kernels import learn_rows as learn_rows
 from cwlearn._kernels import margin_rows as margin_rows
-from cwlearn._kernels import normal_cdf as normal_cdf
 from cwlearn._kernels import rule_answer as rule_answer
 from cwlearn._kernels import runs_v3 as runs_v3

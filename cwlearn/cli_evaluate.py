@@ -7,8 +7,6 @@ import json
 import time
 from typing import Any
 
-import numpy as np
-
 from cwlearn import model_file
 from cwlearn.cli_common import check_paths
 from cwlearn.cli_scoring import add_data_flags as add_flags
@@ -32,9 +30,10 @@ def run(arguments: argparse.Namespace) -> None:
     start = time.perf_counter()
     for batch, rows in scored(learner, arguments, labelled=True):
         labels.meet(batch)
-        scores = learner.scores(rows)
-        true = (learner.encode(batch.labels) > 0).astype(np.int64)
-        measures.add(true, (scores > 0).astype(np.int64), learner.probabilities(scores) if probabilistic else None)
+        margins = learner.margins(rows)
+        predicted = learner.chosen(learner.scores(*margins))
+        chances = learner.probabilities(*margins) if probabilistic else None
+        measures.add(learner.number(batch.labels), predicted, chances)
     report = measures.summary(probabilistic)
     if not report["rows"]:
         raise DataError("no examples", displayed(arguments.data[0]))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cwlearn import model_file
-from cwlearn.errors import shown
+from cwlearn.errors import listed, shown
 from cwlearn.flags import checked, written
 from cwlearn.learner import Learner
 from cwlearn.options import COUNT
@@ -20,7 +20,13 @@ EXAMPLE = "  cwlearn inspect spam.npz --top 20 --names words.txt"
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="file with the model")
-    parser.add_argument("--top", type=checked(COUNT), default=10, metavar="N", help="weights to show (default: 10)")
+    parser.add_argument(
+        "--top",
+        type=checked(COUNT),
+        default=10,
+        metavar="N",
+        help="weights to show, of each label if there are more than two (default: 10)",
+    )
     parser.add_argument("--names", metavar="FILE", help="names of the features, one a line, the first that of index 1")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -29,19 +35,7 @@ def run(arguments: argparse.Namespace) -> None:
     learner = model_file.load(arguments.model)
     names = _feature_names(arguments.names, learner)
     state = learner.predictor
-    mean, deviation = state.mean[1:].astype(float), np.sqrt(state.variance[1:].astype(float))
-    top = np.argsort(-np.abs(mean), kind="stable")[: arguments.top]
-    weights = [
-        {
-            "feature": int(j),
-            "name": names(int(j)),
-            "label": learner.label_names[int(mean[j] > 0)],
-            "weight": float(mean[j]),
-            "deviation": float(deviation[j]),
-        }
-        for j in top.tolist()
-        if mean[j]
-    ]
+    weights = heaviest(learner, arguments.top, names)
     tally = learner.tally
     facts: dict[str, Any] = {
         "algorithm": learner.rule.name,
@@ -50,12 +44,13 @@ def run(arguments: argparse.Namespace) -> None:
         "initial_variance": learner.training.initial_variance,
         "labels": learner.label_names,
         "features": learner.state.n_features,
-        "features_moved": int((learner.state.cells[1:] != (0, learner.state.initial_variance)).any(axis=1).sum()),
+        "features_moved": int(learner.state.touched[1:].reshape(learner.state.n_features, -1).any(axis=1).sum()),
         "hash_bits": learner.hash_bits,
         "rows": tally["rows"],
         "updates": tally["updates"],
         "mistakes": tally["mistakes"],
-        "intercept": float(state.mean[0]),
+        "unsolved_updates": tally["unsolved"],
+        "intercept": state.mean[0].tolist(),
         "unfinished": learner.unfinished,
         "weights": weights,
     }
@@ -66,20 +61,39 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"{shown(arguments.model)}: {facts['algorithm']} ({parameters}), {facts['dtype']}")
     if learner.unfinished is not None:
         print(f"a checkpoint after {learner.unfinished['done']:,} rows of an unfinished run")
-    print(f"labels     {' '.join(facts['labels'])}")
+    print(f"labels     {listed(facts['labels'])}")
     hashed = f", hashed to {learner.hash_bits} bits" if learner.hash_bits else ""
     print(f"features   {facts['features']:,}, {facts['features_moved']:,} of them moved by an update{hashed}")
     error = tally["mistakes"] / max(1, tally["rows"])
     print(f"learned    {tally['rows']:,} rows, {tally['updates']:,} updates, progressive error {error:.4f}")
-    print(f"intercept  {facts['intercept']:+.4f}")
+    if not learner.several:
+        print(f"intercept  {facts['intercept']:+.4f}")
     if weights:
-        width = max(len(weight["name"]) for weight in weights)
-        print(f"\n{'feature':>{max(width, 7)}} {'weight':>10} {'deviation':>10}  label")
+        width = max(7, *(len(weight["name"]) for weight in weights))
+        print(f"\n{'feature':>{width}} {'weight':>10} {'deviation':>10}  label")
         for weight in weights:
-            print(
-                f"{weight['name']:>{max(width, 7)}} {weight['weight']:+10.4f} {weight['deviation']:10.4f}  "
-                f"{weight['label']}"
-            )
+            print(f"{weight['name']:>{width}} {weight['weight']:+10.4f} {weight['deviation']:10.4f}  {weight['label']}")
+
+
+def heaviest(learner: Learner, most: int, names: Any) -> list[dict[str, Any]]:
+    """The weights farthest from 0; with more than two labels, of each of them."""
+    state = learner.predictor
+    mean, variance = (part[1:].reshape(state.n_features, -1) for part in (state.mean, state.variance))
+    weights = []
+    for block in range(state.blocks):
+        column = mean[:, block].astype(float)
+        for j in np.argsort(-np.abs(column), kind="stable")[:most].tolist():
+            if column[j]:
+                weights.append(
+                    {
+                        "feature": j,
+                        "name": names(j),
+                        "label": learner.label_names[block if learner.several else int(column[j] > 0)],
+                        "weight": float(column[j]),
+                        "deviation": float(np.sqrt(variance[j, block])),
+                    }
+                )
+    return weights
 
 
 def _feature_names(path: str | None, learner: Learner) -> Any:

@@ -32,7 +32,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     kind.add_argument(
         "--proba", action="store_true", help="add the probability of each label; the first line names them"
     )
-    kind.add_argument("--margin", action="store_true", help="add the mean and the variance of the margin")
+    kind.add_argument(
+        "--margin",
+        action="store_true",
+        help="add the mean and the variance of the margin; with more than two labels, of each one's score, and the "
+        "first line names them",
+    )
     parser.add_argument("--no-labels", action="store_true", help="lines begin with a feature, not with a label")
 
 
@@ -52,7 +57,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     def write(file: IO[bytes]) -> None:
         nonlocal rows
-        if arguments.proba:
+        if arguments.proba or (arguments.margin and learner.several):
             file.write(f"labels {' '.join(learner.label_names)}\n".encode())
         for _, known in scored(learner, arguments, not arguments.no_labels):
             rows += known.n_rows
@@ -70,13 +75,13 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _prediction_lines(learner: Learner, rows: Rows, arguments: argparse.Namespace) -> bytes:
     mean, variance = learner.margins(rows)
-    scores = learner.rule.score(mean, variance)
-    lines = [learner.label_names[code] for code in (scores > 0).astype(int).tolist()]
-    more: list[NDArray[np.float64]] = []
+    names = learner.label_names
+    lines = [names[number] for number in learner.chosen(learner.scores(mean, variance)).tolist()]
+    more: NDArray[np.float64] = np.empty((rows.n_rows, 0))
     if arguments.proba:
-        more = list(learner.probabilities(scores).T)
+        more = learner.probabilities(mean, variance)
     elif arguments.margin:
-        more = [mean, variance]
-    for column in more:
+        more = np.stack([mean, variance], axis=-1).reshape(rows.n_rows, 2 * learner.state.blocks)  # label by label
+    for column in more.T:
         lines = [f"{line} {number:.9g}" for line, number in zip(lines, column.tolist(), strict=True)]
     return "".join(line + "\n" for line in lines).encode()

@@ -15,7 +15,7 @@ from cwlearn import model_file
 from cwlearn.atomic_file import check_writable
 from cwlearn.bad_lines import DECIMAL
 from cwlearn.cli_common import DATA_HELP, add_output, check_paths, usage_checked
-from cwlearn.errors import ModelError, UsageError, shown
+from cwlearn.errors import ModelError, UsageError, listed, shown
 from cwlearn.flags import add_options, add_rules, checked, flag, given, written
 from cwlearn.labels import Labels
 from cwlearn.learner import Learner, Training
@@ -23,7 +23,7 @@ from cwlearn.messages import say, tell_repeated
 from cwlearn.options import POSITIVE, SEED
 from cwlearn.out_of_core import Run, Space
 from cwlearn.rules import RULES, Rule
-from cwlearn.state import Tally
+from cwlearn.state import new_tally
 from cwlearn.svmlight import Reading
 from cwlearn.terminal import Attendant
 from cwlearn.text_files import STDIN
@@ -44,7 +44,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--checkpoint", type=checked(POSITIVE), metavar="MINUTES", help="keep a copy in MODEL.checkpoint so often"
     )
-    parser.add_argument("--labels", type=_labels, metavar="A,B", help="all the labels there are (default: those found)")
+    parser.add_argument(
+        "--labels", type=_labels, metavar="A,B,...", help="all the labels there are (default: those found)"
+    )
     parser.add_argument("--seed", type=checked(SEED), default=0, metavar="N", help="of the shuffles (default: 0)")
     add_output(parser)
     parser.add_argument("-v", "--verbose", action="store_true", help="print a table of the error as it falls")
@@ -69,8 +71,8 @@ def _labels(text: str) -> dict[float, str]:
     if not all(DECIMAL.fullmatch(part.encode()) and math.isfinite(float(part)) for part in parts):
         raise argparse.ArgumentTypeError(f"must be numbers with commas between them, got {text!r}")
     labels = {float(part): part for part in parts}
-    if len(labels) != 2:
-        raise argparse.ArgumentTypeError(f"must be two different labels, got {text!r}")
+    if len(labels) < max(2, len(parts)):
+        raise argparse.ArgumentTypeError(f"must be two or more different labels, got {text!r}")
     return labels
 
 
@@ -93,7 +95,7 @@ def run(arguments: argparse.Namespace) -> None:
     training_run = Run(arguments.data, rule, training, *options, Labels(arguments.labels), learner, attendant)
     if learner is not None and learner.unfinished is not None:
         take_up(learner.unfinished, training_run, arguments.force)
-    before = learner.tally if learner else Tally(rows=0, updates=0, mistakes=0, squares=0)
+    before = learner.tally if learner else new_tally()
     start = time.perf_counter()
     try:
         with attendant.heeding_ctrl_c():
@@ -106,13 +108,16 @@ def run(arguments: argparse.Namespace) -> None:
     for path in {checkpoint, arguments.resume} & {f"{arguments.model}.checkpoint"}:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
-    rows, updates, mistakes = (
+    rows, updates, mistakes, unsolved = (
         learner.tally["rows"] - before["rows"],
         learner.tally["updates"] - before["updates"],
         learner.tally["mistakes"] - before["mistakes"],
+        learner.tally["unsolved"] - before["unsolved"],
     )
     if not updates:
         say("warning: nothing was learned: no row asked for a change of the model (--confidence 0.5 never does)")
+    if unsolved:
+        say(f"warning: exact updates that did not become exact enough in time: {unsolved:,}")
     report = {
         "model": arguments.model,
         "algorithm": learner.rule.name,
@@ -123,6 +128,7 @@ def run(arguments: argparse.Namespace) -> None:
         "updates": updates,
         "mistakes": mistakes,
         "progressive_error": mistakes / max(1, rows),
+        "unsolved_updates": unsolved,
         "epochs": training.epochs,
         "bad_lines": training_run.bad_lines,
         "seconds": time.perf_counter() - start,
@@ -132,7 +138,7 @@ def run(arguments: argparse.Namespace) -> None:
     elif not arguments.quiet:
         print(
             f"{shown(arguments.model)}: {learner.rule.name} model of {report['features']:,} features, labels "
-            f"{' '.join(learner.label_names)}\n"
+            f"{listed(learner.label_names)}\n"
             f"{training_run.rows:,} rows, {training_run.nonzeros:,} nonzeros, {training.epochs} "
             f"{'epoch' if training.epochs == 1 else 'epochs'}, {report['seconds']:.2f} s; "
             f"progressive error {report['progressive_error']:.4f} ({mistakes:,} mistakes, {updates:,} updates)"
@@ -153,8 +159,8 @@ def chosen_options(arguments: argparse.Namespace, learner: Learner | None) -> tu
     if learner is not None:
         differences = [] if name == learner.rule.name else [f"algorithm {learner.rule.name}, not {name}"]
         if arguments.labels is not None and sorted(arguments.labels) != learner.classes.tolist():
-            names = ",".join(arguments.labels.values())
-            differences.append(f"--labels {','.join(learner.label_names)}, not {names}")
+            names = listed([*arguments.labels.values()])
+            differences.append(f"--labels {listed(learner.label_names)}, not {names}")
         hash_bits = given(arguments, Space).get("hash_bits")
         if hash_bits is not None and hash_bits != learner.hash_bits:
             differences.append(f"--hash-bits {learner.hash_bits or 'none'}, not {hash_bits}")
@@ -168,7 +174,7 @@ def chosen_options(arguments: argparse.Namespace, learner: Learner | None) -> tu
         if differences and (fixed or not arguments.force):
             raise ModelError(f"{shown(arguments.resume)}: was trained with {'; '.join(differences)}")
         wanted = {**{item.name: getattr(learner.rule, item.name) for item in fields(learner.rule)}, **wanted}
-        keep = ("initial_variance", "fit_intercept", "dtype")
+        keep = ("initial_variance", "fit_intercept", "n_constraints", "multiclass_update", "dtype")
         shared = {**{key: getattr(learner.training, key) for key in keep}, **shared}
     epochs = shared.setdefault("epochs", chosen.default_epochs)
     shared.setdefault("shuffle", epochs > 1)

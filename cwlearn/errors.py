@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 
 def shown(path: str | os.PathLike[str]) -> str:
     """A file name as it can be printed: on one line, with bytes that are no text escaped."""
     name = os.fspath(path)
     return name if name.isprintable() else name.encode("unicode_escape").decode("ascii")
+
+
+def listed(names: Sequence[object], most: int = 20) -> str:
+    """Names with commas between them; of many, the first ones."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more
 
 
 class DataError(ValueError):

@@ -158,7 +158,7 @@ def train_svmlight(
         Compressed files are recognised; "-" is standard input.
     estimator : a classifier of this package
         It is fitted and returned.
-    labels : two numbers, optional
+    labels : numbers, optional
         All labels there are; by default, those that are found.
     n_features, hash_bits : int, optional
         Columns of the model, or bits to hash the indices to; by default, as many columns as the text has.
@@ -185,8 +185,8 @@ def train_svmlight(
     rule, training = estimator._options()
     go_on = training.warm_start and estimator.__sklearn_is_fitted__()
     if labels is not None:
-        if len(set(labels)) != 2 or not all(is_number(label) for label in labels):
-            raise ValueError(f"labels must be two different numbers, got {labels!r}")
+        if len(set(labels)) < max(2, len(labels)) or not all(is_number(label) for label in labels):
+            raise ValueError(f"labels must be two or more different numbers, got {labels!r}")
         if go_on and sorted(labels) != estimator.classes_.tolist():
             raise ValueError(f"labels={labels!r} are not those that learning began with: {estimator.classes_.tolist()}")
     run = Run(

@@ -23,10 +23,12 @@ def checked(check: Check) -> Callable[[str], Any]:
     def read(text: str) -> Any:
         try:
             value = check.read(text)
+            understood = check.accepts(value)
         except ValueError:
-            value = None
-        if (value is None and text.lower() != "none") or not check.accepts(value):
-            raise argparse.ArgumentTypeError(f"must be {check.words.replace('None', 'none')}, got {text!r}")
+            understood = False
+        if not understood:
+            none = "all" if check.form.endswith("all") else "none"
+            raise argparse.ArgumentTypeError(f"must be {check.words.replace('None', none)}, got {text!r}")
         return value
 
     return read

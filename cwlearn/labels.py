@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn.bad_lines import DECIMAL, Grammar, find_flaw
-from cwlearn.errors import DataError
+from cwlearn.errors import DataError, listed
 from cwlearn.learner import Learner
 from cwlearn.svmlight import Batch
 from cwlearn.text_files import is_plain
 
+FEW = 16  # labels that are found faster one by one than by a search
 PLACES = 64  # of a file, at which labels are looked for
 PLACE_BYTES = 1 << 14
 PLACE_LINES = 16
@@ -54,37 +55,41 @@ class Labels:
 
     def meet(self, batch: Batch) -> str | None:
         """Count the labels of a batch; return the text of the first one that is new, if any is."""
-        unknown = np.ones(batch.rows.n_rows, bool)
-        for value in self.texts:
-            if self.fixed or self.counts[value]:
-                same = batch.labels == value
-                self.counts[value] += int(np.count_nonzero(same))
-                unknown &= ~same
+        unknown = self._count(batch.labels)
+        if not unknown.any():
+            return None
+        values, places, counts = np.unique(batch.labels[unknown], return_index=True, return_counts=True)
+        rows = np.flatnonzero(unknown)[places]
+        order = np.argsort(rows)
         first = None
-        while unknown.any():
-            row = int(unknown.argmax())
-            value, text = float(batch.labels[row]), batch.text_of(row)
+        texts = batch.texts_of(rows[order].tolist())
+        for place, text in zip(order.tolist(), texts, strict=True):
+            value, row = float(values[place]), int(rows[place])
             if self.fixed:
-                raise batch.error(row, f"label {text} is not one of the labels {', '.join(self.names)}")
+                raise batch.error(row, f"label {text} is not one of the labels {listed(self.names)}")
             if not value.is_integer():
                 raise batch.error(row, f"label {text} is not a whole number: expected a class, or --labels to name it")
-            if value not in self.texts:
-                self._make_room(batch, row, text)
-                first = text if first is None else first
-            same = batch.labels == value
-            self.texts[value], self.counts[value] = text, int(np.count_nonzero(same))
-            unknown &= ~same
+            if value not in self.texts and first is None:
+                first = text
+            self.texts[value], self.counts[value] = text, int(counts[place])
         return first
 
-    def _make_room(self, batch: Batch, row: int, text: str) -> None:
-        """Forget a label that was seen ahead, if this one comes before it; refuse a third one."""
-        for value in [value for value, count in self.counts.items() if not count]:
-            if len(self.texts) == 2:
-                del self.texts[value], self.counts[value]
-        if len(self.texts) == 2:
-            raise batch.error(
-                row, f"label {text} is a third one, after {', '.join(self.names)}: only two can be learned so far"
-            )
+    def _count(self, labels: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Count the labels that have been met before; the others are marked in what is returned."""
+        met = [value for value in sorted(self.texts) if self.fixed or self.counts[value]]
+        unknown = np.ones(len(labels), bool)
+        if len(met) <= FEW:
+            for value in met:
+                same = labels == value
+                self.counts[value] += int(np.count_nonzero(same))
+                unknown &= ~same
+            return unknown
+        known = np.array(met)
+        numbers = np.minimum(np.searchsorted(known, labels), len(known) - 1)
+        unknown = np.asarray(known[numbers] != labels)
+        for value, count in zip(met, np.bincount(numbers[~unknown], minlength=len(met)).tolist(), strict=True):
+            self.counts[value] += count
+        return unknown
 
     def value_of(self, text: str) -> float:
         return next(value for value, known in self.texts.items() if known == text)
@@ -95,7 +100,7 @@ class Labels:
         for path in paths:
             for line in _lines_here_and_there(path):
                 token = line.split(None, 1)[:1]
-                if token and DECIMAL.fullmatch(token[0]) and len(self.texts) < 2:
+                if token and DECIMAL.fullmatch(token[0]):
                     value = float(token[0])
                     if value not in self.texts and value.is_integer() and find_flaw(line, grammar) is None:
                         self.texts[value], self.counts[value] = token[0].decode("ascii"), 0

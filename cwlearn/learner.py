@@ -1,4 +1,4 @@
-"""A learner: a rule, a state and two labels.  Everything above (estimators, command line, files) stands on this."""
+"""A learner: a rule, a state and labels.  Everything above (estimators, command line, files) stands on this."""
 
 from __future__ import annotations
 
@@ -11,14 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cwlearn import chances
+from cwlearn._kernels import UPDATES
 from cwlearn.errors import DataError
-from cwlearn.options import ANYTHING, BOOLEAN, COUNT, LEVEL, POSITIVE, Options, one_of, option, plain
+from cwlearn.options import ALL, ANYTHING, BOOLEAN, COUNT, LEVEL, POSITIVE, Options, one_of, option, plain
 from cwlearn.rows import Rows
 from cwlearn.rules import Rule
-from cwlearn.state import NONE, DiagonalState, KernelRule, Tally
+from cwlearn.state import NONE, DiagonalState, KernelRule, Tally, new_tally
 
 # Rows per call of the kernel: long enough to cost nothing, short enough for Ctrl-C and a progress bar.
 BLOCK_NONZEROS = 1 << 24
+SCORES_AT_ONCE = 1 << 22  # of rows x labels, where only the best label of a row is wanted
+EXACT_TOLERANCE = 1e-12  # of the exact update of several labels: relative error of its step
+EXACT_SWEEPS = 100  # and how often it is improved at most; seldom more than ten
 
 
 @dataclass(frozen=True)
@@ -31,24 +36,38 @@ class Training(Options):
     shuffle: bool = option(True, BOOLEAN, "Let `fit` take the rows in a new random order in every epoch.")
     random_state: Any = option(None, ANYTHING, "Seed or generator of the shuffles, as in scikit-learn.")
     warm_start: bool = option(False, BOOLEAN, "Let `fit` go on from where learning ended, instead of anew.")
+    n_constraints: int | None = option(
+        1,
+        COUNT | ALL,
+        "With more than two labels: how many of the highest-scoring wrong labels the true one must beat; None: all.",
+    )
+    multiclass_update: str = option(
+        "sequential",
+        one_of(*UPDATES),
+        "With several constraints: take them one after the other, or each alone and then the average ('parallel'), or "
+        "meet all of them at once ('exact': only CW in its variance form, and passive-aggressive).",
+    )
     dtype: str = option("float32", one_of("float32", "float64"), "Precision of the state; sums are always float64.")
     verbose: int = option(0, LEVEL, "Let `fit` show a progress bar on standard error.")
 
 
 class Learner:
-    """Rule + state + labels.  `classes` are two sorted labels, the second one being the positive one."""
+    """Rule + state + labels.  `classes` are sorted; of two, the second one is the positive one, and of more, each has a
+    block of weights of its own."""
 
     def __init__(self, rule: Rule, training: Training, classes: NDArray[Any], n_features: int) -> None:
         self.rule = rule
         self.training = training
         self.classes = classes
-        self.tally = Tally(rows=0, updates=0, mistakes=0, squares=0.0)
+        self.tally = new_tally()
         self.feature_names: NDArray[Any] | None = None  # strings, where the rows came with them
         self.label_texts: list[str] | None = None  # the labels as they were written, where they came from text
         self.hash_bits = 0  # columns are hashes of the indices, of so many bits; 0: they are the indices
         self.unfinished: dict[str, Any] | None = None  # the run that this is a checkpoint of, and how far it has come
+        check_update(rule, training)
         prior = rule.prior_variance(training.initial_variance)
-        self.state = DiagonalState(n_features, prior, rule.floor, np.dtype(training.dtype), rule.averaged)
+        dtype = np.dtype(training.dtype)
+        self.state = DiagonalState(n_features, blocks_of(len(classes)), prior, rule.floor, dtype, rule.averaged)
         self._forget()
 
     def _forget(self) -> None:
@@ -70,6 +89,7 @@ class Learner:
 
     def go_on_with(self, rule: Rule, training: Training) -> None:
         """Take over changed options; those that the state was built with cannot change any more."""
+        check_update(rule, training)
         built_with = {
             "initial_variance": (self.state.initial_variance, rule.prior_variance(training.initial_variance)),
             "dtype": (self.training.dtype, training.dtype),
@@ -115,14 +135,30 @@ class Learner:
                 )
         return dict(class_weight)
 
-    def encode(self, labels: NDArray[Any]) -> NDArray[np.float64]:
-        """Labels to +1 and -1; a label that was not announced is an error that names it."""
-        positive = labels == self.classes[1]
-        unknown = ~(positive | (labels == self.classes[0]))
+    @property
+    def several(self) -> bool:
+        """Whether there are more than two labels."""
+        return len(self.classes) > 2
+
+    def number(self, labels: NDArray[Any]) -> NDArray[np.int64]:
+        """The numbers of labels in `classes`; a label that was not announced is an error that names it."""
+        if self.several:
+            try:
+                numbers = np.minimum(np.searchsorted(self.classes, labels), len(self.classes) - 1)
+            except TypeError:  # numbers among strings
+                numbers = np.zeros(len(labels), np.int64)
+        else:
+            numbers = (labels == self.classes[1]).astype(np.int64)  # beats a search by far
+        unknown = np.asarray(self.classes[numbers] != labels)
         if unknown.any():
             row = int(np.flatnonzero(unknown)[0])
             raise DataError(f"label {plain(labels[row])!r} is not one of the labels {self.classes.tolist()}", row=row)
-        return np.where(positive, 1.0, -1.0)
+        return numbers
+
+    def encode(self, labels: NDArray[Any]) -> NDArray[np.float64]:
+        """Labels as the kernel wants them: their numbers, or of two +1 and -1."""
+        numbers = self.number(labels).astype(np.float64)
+        return numbers if self.several else 2 * numbers - 1
 
     def learn(
         self,
@@ -144,6 +180,11 @@ class Learner:
             bias=self.bias,
             initial_variance=self.state.initial_variance,
             floor=self.state.floor,
+            blocks=self.state.blocks,
+            constraints=self.training.n_constraints or self.state.blocks,
+            update=UPDATES[self.training.multiclass_update],
+            tolerance=EXACT_TOLERANCE,
+            sweeps=EXACT_SWEEPS,
         )
         mean_length = max(1, len(rows.values) // max(1, rows.n_rows))
         block = max(1, BLOCK_NONZEROS // mean_length)
@@ -189,17 +230,62 @@ class Learner:
             derived = self._derived = (tally, state)
         return derived[1]
 
-    def margins(self, rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean and variance of w.x for every row, under the Gaussian over w."""
-        return self.predictor.margins(rows, self.bias, self.rule.covariance == "inclusive")
+    def margins(self, rows: Rows, only_mean: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and variance of w.x for every row, under the Gaussian over w; with more than two labels, by label."""
+        return self.predictor.margins(rows, self.bias, self.rule.covariance == "inclusive", only_mean)
 
-    def scores(self, rows: Rows) -> NDArray[np.float64]:
-        """What ranks the rows: positive for the second label, larger where it is more certain."""
-        return self.rule.score(*self.margins(rows))
+    def scores(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What decides, from the margins.  Two labels: positive for the second one, larger where it is more certain.
+        More: the mean of each label, the highest of which wins (EMNLP 2009, section 5)."""
+        return mean if self.several else self.rule.score(mean, variance)
 
-    def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The probability of each label, by row, from the scores."""
-        return np.column_stack([self.rule.probability(side) for side in (-scores, scores)])
+    def chosen(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The number of the label that the scores decide for; of equal ones, the first."""
+        return np.argmax(scores, axis=1) if self.several else (scores > 0).astype(np.int64)
+
+    def predictions(self, rows: Rows) -> NDArray[np.int64]:
+        """The number of the label of every row."""
+        numbers = np.empty(rows.n_rows, np.int64)
+        step = max(1, SCORES_AT_ONCE // self.state.blocks)
+        for start in range(0, rows.n_rows, step):
+            stop = min(start + step, rows.n_rows)
+            part = rows if stop - start == rows.n_rows else rows.part(start, stop)
+            numbers[start:stop] = self.chosen(self.scores(*self.margins(part, only_mean=True)))
+        return numbers
+
+    def probabilities(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The probability of each label, by row, from the margins."""
+        if self.several:
+            return self.rule.probabilities(mean, self.rule.score_variance(variance))
+        score = self.rule.score(mean, variance)
+        return np.column_stack([self.rule.probability(side) for side in (-score, score)])
+
+    def drawn_probabilities(
+        self,
+        mean: NDArray[np.float64],
+        variance: NDArray[np.float64],
+        draws: int,
+        random_state: np.random.RandomState,
+    ) -> NDArray[np.float64]:
+        """The same, by drawing scores at random; two labels are as more, the first one having the score 0."""
+        if self.several:
+            variance = self.rule.score_variance(variance)
+        else:
+            mean, variance = (np.column_stack([np.zeros_like(part), part]) for part in (mean, variance))
+        return chances.drawn(mean, variance, draws, random_state, self.rule.outcome)
+
+
+def blocks_of(n_labels: int) -> int:
+    """Blocks of weights: two labels share one."""
+    return n_labels if n_labels > 2 else 1
+
+
+def check_update(rule: Rule, training: Training) -> None:
+    if training.multiclass_update == "exact" and not rule.solvable:
+        raise ValueError(
+            f"multiclass_update='exact' is there for CW with form='variance' and projection='kl' or 'exact', and for "
+            f"passive-aggressive, not for {rule}"
+        )
 
 
 def label_text(label: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import threading
+import warnings
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, ClassVar, Self
@@ -12,14 +13,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import validate_data
 
 from cwlearn import model_file, rules
-from cwlearn.learner import Learner, Training
-from cwlearn.options import describe
+from cwlearn.learner import EXACT_SWEEPS, EXACT_TOLERANCE, Learner, Training
+from cwlearn.options import COUNT, describe, require
 from cwlearn.rows import Rows, as_rows
 from cwlearn.state import NONE
 
@@ -28,11 +29,11 @@ _BEGINNING = threading.Lock()
 ATTRIBUTES = """
 Attributes
 ----------
-classes_ : ndarray of shape (2,)
+classes_ : ndarray of shape (n_labels,)
     The labels, sorted.
-coef_, variance_ : ndarray of shape (1, n_features)
+coef_, variance_ : ndarray of shape (1, n_features) or, with more than two labels, (n_labels, n_features)
     Mean and variance of the weights: views of the state, not copies.
-intercept_ : ndarray of shape (1,)
+intercept_ : ndarray of shape (1,) or (n_labels,)
     Mean of the intercept.
 n_features_in_, n_updates_, n_mistakes_ : int
     Columns of X; rows that moved the model; rows that were on the wrong side before they were learned.
@@ -93,7 +94,6 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.classifier_tags.multi_class = False
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -110,7 +110,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, **refused: Any) -> Self:
         """Learn from the rows of X, once, in the order they come.
 
-        The first call must announce both labels in `classes`.  Ten calls on ten chunks give the same bits as one call
+        The first call must announce all labels in `classes`.  Ten calls on ten chunks give the same bits as one call
         on all rows.  If a row cannot be learned, those before it have been.
         """
         self._refuse(refused)
@@ -128,13 +128,15 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             rule, training = self._options()
             go_on = training.warm_start and self.__sklearn_is_fitted__()
             X, y = self._validate(X, y, reset=not go_on)
-            learner = self._learner if go_on else Learner(rule, training, _two_labels(y), X.shape[1])
+            learner = self._learner if go_on else Learner(rule, training, _labels_in(y), X.shape[1])
             learner.go_on_with(rule, training)
             rows = as_rows(X, learner.state.cells.dtype)
             weights = self._row_weights(sample_weight, y, learner)
             if len(weights) and not weights.any():
                 raise ValueError("Sample weights are zero for every row: there is nothing to learn from.")
+            unsolved = learner.tally["unsolved"]
             learner.train(rows, learner.encode(y), weights, check_random_state(self.random_state))
+            _tell_unsolved(learner.tally["unsolved"] - unsolved)
             learner.feature_names = getattr(self, "feature_names_in_", None)
             self._learner = learner
         except BaseException:  # a fit that fails leaves the estimator as it was
@@ -150,7 +152,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         first = not self.__sklearn_is_fitted__()
         if first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
-        labels = self.classes_ if classes is None else _two_labels(unique_labels(classes))
+        labels = self.classes_ if classes is None else _labels_in(unique_labels(classes))
         if not first and not np.array_equal(labels, self.classes_):
             raise ValueError(f"classes={classes!r} is not the same as on the first call: {self.classes_.tolist()}")
         X, y = self._validate(X, y, reset=first)
@@ -162,7 +164,9 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             weights = self._row_weights(sample_weight, y, learner)
             learner.feature_names = getattr(self, "feature_names_in_", None)
             self._learner = learner
+        unsolved = learner.tally["unsolved"]
         learner.learn(rows, targets, weights)
+        _tell_unsolved(learner.tally["unsolved"] - unsolved)
         return self
 
     def _adopt(self, learner: Learner) -> Self:
@@ -220,7 +224,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return as_rows(X, learner.state.cells.dtype, n_features=learner.state.n_features)
 
     def margin(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean and variance of the margin w.x of every row, w being the Gaussian over the weights.
+        """Mean and variance of the margin w.x of every row, w being the Gaussian over the weights; with more than two
+        labels, one column for each.
 
         First-order rules keep S = `initial_variance` I, so there the variance only tells the length of the row.
         """
@@ -228,17 +233,19 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted.margins(rows)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Confidence in `classes_[1]`, by row: positive if that is the prediction, and ranked as `predict_proba`.
+        """Two labels: confidence in `classes_[1]`, by row, positive if that is the prediction, and ranked as
+        `predict_proba`.  It is the mean of the margin over its standard deviation (`LogisticClassifier`: the log odds;
+        first-order classes: the mean itself).
 
-        It is the mean of the margin over its standard deviation (`LogisticClassifier`: the log odds; first-order
-        classes: the mean itself).  `margin` has the mean and the variance.
+        More labels: the mean of each one's score, by row; the highest is the prediction.  `margin` has the variance.
         """
         rows = self._rows(X)
-        return self._fitted.scores(rows)
+        return self._fitted.scores(*self._fitted.margins(rows, only_mean=True))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of every row."""
-        labels: NDArray[Any] = self.classes_[(self.decision_function(X) > 0).astype(int)]
+        rows = self._rows(X)
+        labels: NDArray[Any] = self.classes_[self._fitted.predictions(rows)]
         return labels
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -253,15 +260,15 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def coef_(self) -> NDArray[Any]:
-        return self._fitted.predictor.mean[None, 1:]
+        return np.atleast_2d(self._fitted.predictor.mean[1:].T)
 
     @property
     def intercept_(self) -> NDArray[Any]:
-        return self._fitted.predictor.mean[:1]
+        return self._fitted.predictor.mean[:1].reshape(-1)
 
     @property
     def variance_(self) -> NDArray[Any]:
-        return self._fitted.predictor.variance[None, 1:]
+        return np.atleast_2d(self._fitted.predictor.variance[1:].T)
 
     @property
     def n_updates_(self) -> int:
@@ -272,26 +279,30 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted.tally["mistakes"]
 
 
-def _two_labels(y: NDArray[Any]) -> NDArray[Any]:
-    """The two labels in y, sorted; by comparisons only, which beats sorting y by far."""
+def _labels_in(y: NDArray[Any]) -> NDArray[Any]:
+    """The labels in y, sorted; if there are two, by comparisons only, which beats sorting y by far."""
     others = y[y != y[:1]] if len(y) else y
     if not len(others):
         raise ValueError(f"two labels are needed to learn a classifier, found one class: {y[:1].tolist()}")
     try:
-        labels = np.unique(np.array([y[0], others[0]], y.dtype))
-        more = np.unique(y) if (others != others[0]).any() else labels
+        two = not (others != others[0]).any()
+        labels: NDArray[Any] = np.unique(np.array([y[0], others[0]], y.dtype) if two else y)
     except TypeError:
         raise ValueError(
             f"labels must be of one type, all numbers or all strings; found {list(set(y.tolist()))[:5]}"
         ) from None
-    if len(more) > 2:
-        check_classification_targets(y)
-        raise ValueError(
-            f"Only binary classification is supported. The type of the target is multiclass: {len(more)} labels, "
-            f"{more[:5].tolist()}{' and more' if len(more) > 5 else ''}. OneVsRestClassifier makes it binary."
-        )
-    check_classification_targets(labels)
+    check_classification_targets(labels if two else y)
     return labels
+
+
+def _tell_unsolved(updates: int) -> None:
+    if updates:
+        warnings.warn(
+            f"{updates} exact updates ended after {EXACT_SWEEPS} sweeps without reaching the relative tolerance "
+            f"{EXACT_TOLERANCE}: the rows they are from need not meet all of their constraints",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
 
 
 class Weighted(LinearClassifier):
@@ -305,7 +316,7 @@ class Weighted(LinearClassifier):
     def partial_fit(  # type: ignore[override]
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Learn from the rows of X, once, in the order they come.  The first call must announce both labels in
+        """Learn from the rows of X, once, in the order they come.  The first call must announce all labels in
         `classes`.  `sample_weight` scales the loss of each row, and 0 leaves the row out."""
         return self._partial_fit(X, y, classes, sample_weight)
 
@@ -313,8 +324,19 @@ class Weighted(LinearClassifier):
 class Probabilistic(LinearClassifier):
     """Classifiers that know how sure they are."""
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probability of each label, by row: Pr(w.x > 0) under the Gaussian over w for `classes_[1]`
-        (`LogisticClassifier`: the mean of sigmoid(w.x))."""
+    def predict_proba(self, X: Any, *, draws: int | None = None, random_state: Any = None) -> NDArray[np.float64]:
+        """Probability of each label, by row, under the Gaussian over the weights w.
+
+        Two labels: Pr(w.x > 0) for `classes_[1]`.  More: the probability that the score of the label is the highest
+        (the scores are independent Gaussians), by quadrature, exact to about 1e-12; as it heeds the variances, the most
+        probable label may be another one than `predict` says, which goes by the means.  `LogisticClassifier`: the mean
+        of the sigmoid, or of the softmax, in MacKay's approximation.
+
+        With `draws`, all these are averages over so many random scores instead, seeded by `random_state`.
+        """
         rows = self._rows(X)
-        return self._fitted.probabilities(self._fitted.scores(rows))
+        margins = self._fitted.margins(rows)
+        if draws is None:
+            return self._fitted.probabilities(*margins)
+        require("draws", draws, COUNT)
+        return self._fitted.drawn_probabilities(*margins, int(draws), check_random_state(random_state))

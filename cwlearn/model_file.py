@@ -1,5 +1,8 @@
 """Model files: an `.npz` archive of a JSON header and the arrays of the state, sealed by a checksum.
 
+Weights that no row has touched are left out where that makes the file smaller: `places` then tells which ones are
+there, by their number in the array of means; else it is empty, and all of them are there.
+
 The file is a ZIP archive of `.npy` members that `numpy.load(path, allow_pickle=False)` opens.  Its archive comment is
 the SHA-256 of everything before the digest, so that a flipped bit, a missing tail or added bytes are all found before
 a number is used.  `atomic_file` sees to it that under the final name there is always a whole model, the old one or the
@@ -21,18 +24,18 @@ from numpy.typing import NDArray
 
 from cwlearn._version import __version__
 from cwlearn.atomic_file import replace_file
-from cwlearn.errors import ModelError
+from cwlearn.errors import ModelError, listed
 from cwlearn.learner import Learner, Training
 from cwlearn.options import plain
 from cwlearn.rules import RULES
-from cwlearn.state import NONE, Tally
+from cwlearn.state import NONE, DiagonalState, Tally
 
 FORMAT = "cwlearn model"
 VERSION = 1  # of the layout below; a release reads its own and all earlier ones
-HEADER_LIMIT = 1 << 20
+HEADER_LIMIT = 1 << 26
 SEAL = b"cwlearn sha256 "
 DIGEST_LENGTH = 64
-ARRAYS = ("cells", "average", "names")
+ARRAYS = ("cells", "average", "places", "names")
 
 
 def save(learner: Learner, path: str | os.PathLike[str]) -> None:
@@ -41,11 +44,24 @@ def save(learner: Learner, path: str | os.PathLike[str]) -> None:
         header = json.dumps(_header(learner), ensure_ascii=True).encode("ascii")
         members = {
             "header": np.frombuffer(header, np.uint8),
-            "cells": learner.state.cells.astype(learner.state.cells.dtype.newbyteorder("<"), copy=False),
-            "average": learner.state.average.astype("<f8", copy=False),
+            **_weights(learner.state),
             "names": np.frombuffer(json.dumps(_names(learner)).encode("ascii"), np.uint8),
         }
         replace_file(path, lambda file: _write_sealed(file, members))
+
+
+def _weights(state: DiagonalState) -> dict[str, NDArray[Any]]:
+    """The arrays of a state, little-endian: all of it, or the weights that were touched."""
+    cells, average, places = state.cells, state.average, np.empty(0, np.int64)
+    touched = state.touched.reshape(-1)
+    touched[0] = True  # so that there is a place
+    pair = 2 * cells.itemsize
+    if np.count_nonzero(touched) * (pair + places.itemsize) < touched.size * pair:
+        places = np.flatnonzero(touched)
+        cells = np.column_stack([half.reshape(-1)[places] for half in (state.mean, state.variance)])
+        average = average.reshape(-1)[places] if average.size else average
+    members = {"cells": cells, "average": average, "places": places}
+    return {name: array.astype(array.dtype.newbyteorder("<"), copy=False) for name, array in members.items()}
 
 
 def load(path: str | os.PathLike[str]) -> Learner:
@@ -204,7 +220,7 @@ def _read_array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
         shape, fortran, dtype = np.lib.format.read_array_header_1_0(member)
         count = int(np.prod(shape, dtype=object))
         size = info.file_size - member.tell()
-        if fortran or dtype.str not in ("|u1", "<f4", "<f8") or count * dtype.itemsize != size:
+        if fortran or dtype.str not in ("|u1", "<i8", "<f4", "<f8") or count * dtype.itemsize != size:
             raise ValueError(f"{name} has an unexpected layout")
         array: NDArray[Any] = np.empty(shape, dtype)
         flat = array.reshape(-1).view(np.uint8)
@@ -228,26 +244,17 @@ def _learner(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Learner
     training = Training(**header["training"])
     labels = _labels(header["labels"]["dtype"], header["labels"]["values"])
 
-    cells, average = arrays["cells"], arrays["average"]
     n_features = header["n_features"]
-    if cells.shape != (n_features + 1, 2) or cells.dtype != np.dtype(training.dtype):
-        raise ValueError(f"its state is {cells.dtype} {cells.shape}, not {training.dtype} {(n_features + 1, 2)}")
-    if average.shape != ((n_features + 1,) if rule.averaged else (0,)):
-        raise ValueError("its average does not fit its state")
-    if not (np.isfinite(cells).all() and np.isfinite(average).all()):
-        raise ValueError("its state holds numbers that are not finite")
-    learner = Learner(rule, training, labels, 0)
+    if not _is_count(n_features):
+        raise ValueError(f"its number of features is {n_features!r}")
+    learner = _with_weights(Learner(rule, training, labels, 0), n_features, arrays)
     if header["prior"] != {"mean": 0.0, "variance": learner.state.initial_variance}:
         raise ValueError(f"its prior {header['prior']} does not fit its parameters")
-    if not ((cells[:, 1] >= learner.state.floor).all() and (cells[:, 1] <= learner.state.initial_variance).all()):
-        raise ValueError("its variances are not between the floor and the initial variance")
     names = json.loads(arrays["names"].tobytes().decode("ascii"))
     if names is not None:
         if len(names) != n_features or not all(isinstance(name, str) for name in names):
             raise ValueError("its names of features do not fit its state")
         learner.feature_names = np.array(names, object)
-    learner.state.cells = cells
-    learner.state.average = average if rule.averaged else NONE
     learner.tally = _tally(header["tally"])
     learner.label_texts = _texts(header["labels"]["texts"], len(labels))
     learner.hash_bits = _hash_bits(header["hash_bits"], n_features)
@@ -255,15 +262,45 @@ def _learner(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Learner
     return learner
 
 
+def _with_weights(learner: Learner, n_features: int, arrays: dict[str, NDArray[Any]]) -> Learner:
+    """Give the learner the arrays of a file, once every number in them is known to be sound."""
+    state, cells, average, places = learner.state, arrays["cells"], arrays["average"], arrays["places"]
+    size = n_features + 1
+    shape = (len(places), 2) if places.size else (size, *state.cells.shape[1:])
+    if cells.shape != shape or cells.dtype != state.cells.dtype:
+        raise ValueError(f"its state is {cells.dtype} {cells.shape}, not {state.cells.dtype} {shape}")
+    if average.dtype != np.float64 or average.shape != ((shape[0], *shape[2:]) if learner.rule.averaged else (0,)):
+        raise ValueError("its average does not fit its state")
+    if not (np.isfinite(cells).all() and np.isfinite(average).all()):
+        raise ValueError("its state holds numbers that are not finite")
+    if not ((cells[:, 1] >= state.floor).all() and (cells[:, 1] <= state.initial_variance).all()):
+        raise ValueError("its variances are not between the floor and the initial variance")
+    if not places.size:
+        state.cells = cells
+        state.average = average if learner.rule.averaged else NONE
+        return learner
+    if places.ndim != 1 or places.dtype != np.int64 or places[0] < 0 or not (places[1:] > places[:-1]).all():
+        raise ValueError("the places of its weights do not rise")
+    if places[-1] >= size * state.blocks:
+        raise ValueError(f"its weight number {places[-1]} is not of its {n_features} features")
+    state.grow(n_features)
+    feature, label = np.divmod(places, state.blocks)
+    at = feature if state.blocks == 1 else (feature, label)
+    state.mean[at], state.variance[at] = cells[:, 0], cells[:, 1]
+    if learner.rule.averaged:
+        state.average[at] = average
+    return learner
+
+
 def _labels(dtype: str, values: list[Any]) -> NDArray[Any]:
     kind = np.dtype(dtype)
     if kind.kind not in "biufUO" or kind.itemsize > HEADER_LIMIT:
         raise ValueError(f"its labels are of type {dtype}")
-    if len(values) != 2 or not all(isinstance(value, (str, bool, int, float)) for value in values):
-        raise ValueError(f"expected two labels, found {values}")
+    if len(values) < 2 or not all(isinstance(value, (str, bool, int, float)) for value in values):
+        raise ValueError(f"expected two or more labels, found {listed(values)}")
     labels = np.array(values, kind)
-    if not labels[0] < labels[1]:
-        raise ValueError(f"expected two different, sorted labels, found {values}")
+    if not (labels[:-1] < labels[1:]).all():
+        raise ValueError(f"expected different, sorted labels, found {listed(values)}")
     return labels
 
 
@@ -294,9 +331,11 @@ def _hash_bits(bits: Any, n_features: int) -> int:
 
 
 def _tally(counts: dict[str, Any]) -> Tally:
-    whole = [counts["rows"], counts["updates"], counts["mistakes"]]
+    whole = [counts["rows"], counts["updates"], counts["mistakes"], counts["unsolved"]]
     if not all(map(_is_count, whole)):
         raise ValueError(f"its counts {whole} are not sound")
     if not 0 <= counts["squares"] < float("inf"):
         raise ValueError(f"its sum of squares is {counts['squares']}")
-    return Tally(rows=whole[0], updates=whole[1], mistakes=whole[2], squares=float(counts["squares"]))
+    return Tally(
+        rows=whole[0], updates=whole[1], mistakes=whole[2], unsolved=whole[3], squares=float(counts["squares"])
+    )

@@ -76,6 +76,11 @@ def _read_none(text: str) -> None:
         raise ValueError(f"expected none, got {text!r}")
 
 
+def _read_all(text: str) -> None:
+    if text.lower() not in ("all", "none"):
+        raise ValueError(f"expected all, got {text!r}")
+
+
 def _read_class_weight(text: str) -> Any:
     """'balanced', or label:weight pairs with commas between them."""
     if text == "balanced":
@@ -101,6 +106,7 @@ THREADS = Check(
     "N",
 )
 NOTHING = Check("None", lambda value: value is None, _read_none, "none")
+ALL = Check("None", lambda value: value is None, _read_all, "all")
 CONFIDENCE = Check(
     "a number with 0.5 <= confidence < 1", lambda value: is_number(value) and 0.5 <= value < 1, float, "X"
 )

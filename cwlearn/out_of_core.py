@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from cwlearn.errors import DataError, ModelError
 from cwlearn.labels import Labels
-from cwlearn.learner import Learner, Training
+from cwlearn.learner import Learner, Training, blocks_of
 from cwlearn.machine import free_memory
 from cwlearn.options import COUNT, NOTHING, SIZE, THREADS, Check, Options, is_integer, option
 from cwlearn.row_store import DiskStore, MemoryStore
 from cwlearn.rows import Rows
 from cwlearn.rules import Rule
-from cwlearn.state import NONE
+from cwlearn.state import NONE, state_bytes
 from cwlearn.svmlight import CHUNK_BYTES, Batch, Reader, Reading
 from cwlearn.text_files import displayed, fingerprint, total_size
 
@@ -73,10 +73,6 @@ class Watch:
     def undisturbed(self) -> AbstractContextManager[None]:
         """The state is changing: an interruption must wait for the next call of `learned`, or for the end."""
         return nullcontext()
-
-
-class _LateLabel(Exception):  # noqa: N818 (no error: the run begins again)
-    """A label that was not known when learning began."""
 
 
 @dataclass
@@ -201,33 +197,38 @@ class Run:
             what = f"is not below the number of features, {most}: --features must be more than the largest index"
         else:
             what = (
-                f"needs {self._state_bytes(index + 1):,} bytes for the weights, more than the {self._memory:,} allowed "
+                f"needs {self._state_bytes(index + 1):,} bytes for the weights{self._of_labels}, more than the "
+                f"{self._memory:,} allowed "
                 f"(--memory): --hash-bits needs less, and --features N, with N more than the largest index, takes all"
             )
         batch.end_before(row, DataError(f"index {index} {what}"))
 
     def _state_bytes(self, n_features: int) -> int:
-        return (n_features + 1) * (2 * np.dtype(self.training.dtype).itemsize + (8 if self.rule.averaged else 0))
+        return state_bytes(n_features, blocks_of(len(self.labels)), self.training.dtype, self.rule.averaged)
+
+    @property
+    def _of_labels(self) -> str:
+        return f" of {len(self.labels):,} labels" if len(self.labels) > 2 else ""
 
     # -- one pass, in the order of the text ----------------------------------------------------------------------------
 
     def _stream(self) -> None:
-        """Learn each batch as it comes.  If a label turns up late, begin again, with all labels known by then."""
+        """Learn each batch as it comes.  If a label turns up late, read on for others, and begin again."""
         if getattr(self.rule, "class_weight", None) == "balanced":
             raise ValueError("class_weight='balanced' must count all rows first: ask for a shuffle or more epochs")
-        while True:
-            try:
-                return self._learn_batches()
-            except _LateLabel:
-                self.learner, self.done = None, 0
+        while not self._learn_batches():
+            pass
 
-    def _learn_batches(self) -> None:
+    def _learn_batches(self) -> bool:
+        """Whether the labels that were known when learning began were all."""
         with closing(self._batches()) as batches:
-            first = True
+            first, complete = True, True
             for batch in batches:
                 if not batch.rows.n_rows:
                     continue
                 new = self.labels.meet(batch)
+                if not complete:
+                    continue
                 if first and not self.labels.fixed:
                     self.labels.look_ahead(self.paths, self.reading.grammar(labelled=True))
                 elif new is not None and self._size is None:
@@ -237,12 +238,14 @@ class Run:
                     )
                     raise batch.error(row, what)
                 elif new is not None:
-                    raise _LateLabel
+                    complete, self.learner, self.done = False, None, 0
+                    continue
                 first = False
-                if len(self.labels) == 2:
+                if len(self.labels) > 1:
                     with self.watch.undisturbed():
                         self._begin(batch.n_features)
                     self._learn(batch.rows, batch.labels, batch=batch)
+        return complete
 
     # -- several epochs, or a shuffle ----------------------------------------------------------------------------------
 
@@ -294,8 +297,12 @@ class Run:
             if self._hash_bits:
                 n_features = 1 << self._hash_bits
             n_features = max(n_features, self.space.features or 0)
-            if (size := self._state_bytes(n_features)) > free_memory():
-                raise DataError(f"{n_features:,} features need {size:,} bytes, more than the machine has free")
+            size = self._state_bytes(n_features)
+            if size > self._memory and not self._hash_bits and self.space.features is None:
+                raise DataError(
+                    f"{n_features:,} features need {size:,} bytes for the weights{self._of_labels}, more than the "
+                    f"{self._memory:,} allowed (--memory): --hash-bits needs less, and --features N takes all"
+                )
             self.learner = Learner(self.rule, self.training, self.labels.values, n_features)
             self.learner.hash_bits = self._hash_bits
         if not self._resumed:

@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn._kernels import COVARIANCES, KINDS, normal_cdf
+from cwlearn import chances
+from cwlearn._kernels import COVARIANCES, KINDS
 from cwlearn.options import (
     BOOLEAN,
     CLASS_WEIGHT,
@@ -69,6 +70,11 @@ class Rule(Options):
         return self.covariance != "fixed"
 
     @property
+    def solvable(self) -> bool:
+        """Whether the constraints of several rivals can be met all at once."""
+        return False
+
+    @property
     def takes_weights(self) -> bool:
         """Weights scale a loss; a hard constraint has none."""
         return isinstance(self, WeightedRule)
@@ -88,10 +94,20 @@ class Rule(Options):
         return np.divide(mean, np.sqrt(variance), out=np.zeros_like(mean), where=variance > 0)
 
     def probability(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Pr(w.x > 0) = Phi(mean / sd) (N8 section 2)."""
-        chance = np.empty_like(score)
-        normal_cdf(chance, score)
-        return chance
+        """Of the second of two labels: Pr(w.x > 0) = Phi(mean / sd) (N8 section 2)."""
+        return chances.above_zero(score)
+
+    def probabilities(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of each of more than two labels: Pr(w_z.x is the highest) (EMNLP 2009, section 7), without sampling."""
+        return chances.of_winning(mean, variance)
+
+    def score_variance(self, variance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What the variances of more than two labels' scores tell of certainty: first-order rules know of none."""
+        return variance if self.second_order else np.zeros_like(variance)
+
+    def outcome(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The probability of each label, by row, if these were the scores for certain."""
+        return chances.wins(scores)
 
     def kernel_fields(self) -> dict[str, Any]:
         """The rule's share of the kernel's Rule struct."""
@@ -156,6 +172,10 @@ class CW(Rule):
     @property
     def phi(self) -> float:
         return normal_quantile(self.confidence)
+
+    @property
+    def solvable(self) -> bool:
+        return self.form == "variance" and self.projection != "l2"
 
 
 @dataclass(frozen=True)
@@ -241,6 +261,11 @@ class SOP(Rule):
     def strength(self) -> float | str:
         return "auto" if isinstance(self.a, str) else 1.0
 
+    def score_variance(self, variance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same for all labels, their average: the correlation matrix of a label grows with the mistakes it is
+        involved in, whatever the rows are like, and SOP knows no distribution over labels."""
+        return np.broadcast_to(variance.mean(axis=1, keepdims=True), variance.shape).copy()
+
     def prior_variance(self, initial_variance: float) -> float:
         """With "auto", as good as no prior: that of the rows seen is added where the state is used."""
         return 2.0**100 if isinstance(self.a, str) else initial_variance / self.a
@@ -276,6 +301,10 @@ class PassiveAggressive(WeightedRule):
     @property
     def strength(self) -> float | str:
         return 1.0 if self.C is None else self.C
+
+    @property
+    def solvable(self) -> bool:
+        return True
 
     @property
     def takes_weights(self) -> bool:
@@ -330,6 +359,13 @@ class Logistic(WeightedRule):
         """The probability of the label.  Phi(mean / sd), the other rules' answer, would be how sure the posterior is of
         the sign: near 0 or 1 after many rows even where the labels are a coin toss."""
         return np.exp(-np.logaddexp(0, -score))
+
+    def probabilities(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Softmax of the scores, each scaled as with two labels (Gibbs 1997)."""
+        return chances.softmax(self.score(mean, variance))
+
+    def outcome(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        return chances.softmax(scores)
 
 
 RULES: dict[str, type[Rule]] = {

@@ -7,10 +7,13 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from cwlearn.machine import free_memory
 from cwlearn.native import learn_rows, margin_rows
 from cwlearn.rows import Rows
 
 NONE: NDArray[np.float64] = np.empty(0)
+SLOTS = 8  # rivals of the true label that are spread out side by side
+LARGE = 1 << 22  # weights for which it is worth a look at what is free
 
 
 class KernelRule(TypedDict):
@@ -24,6 +27,11 @@ class KernelRule(TypedDict):
     bias: float
     initial_variance: float
     floor: float
+    blocks: int
+    constraints: int
+    update: int
+    tolerance: float
+    sweeps: int
 
 
 class Tally(TypedDict):
@@ -32,12 +40,17 @@ class Tally(TypedDict):
     rows: int
     updates: int
     mistakes: int
+    unsolved: int
     squares: float
 
 
-def _scratch(rows: Rows) -> NDArray[np.float64]:
-    """Where a kernel spreads out one row: each call has its own, so that several threads may use one state."""
-    return np.empty((4, rows.longest + 1))
+def new_tally() -> Tally:
+    return Tally(rows=0, updates=0, mistakes=0, unsolved=0, squares=0.0)
+
+
+def state_bytes(n_features: int, blocks: int, dtype: str, averaged: bool) -> int:
+    """The memory that a state takes."""
+    return (n_features + 1) * blocks * (2 * np.dtype(dtype).itemsize + (8 if averaged else 0))
 
 
 def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:
@@ -52,10 +65,13 @@ def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:
 
 
 class DiagonalState:
-    """Cells of (mean, variance): number 0 is the intercept, number j + 1 is feature j."""
+    """Cells of (mean, variance): number 0 is the intercept, number j + 1 is feature j.
+
+    With one block, mean and variance of a cell are numbers; with several, one for each label, lines of so many.
+    """
 
     def __init__(
-        self, n_features: int, initial_variance: float, floor: float, dtype: np.dtype[Any], averaged: bool
+        self, n_features: int, blocks: int, initial_variance: float, floor: float, dtype: np.dtype[Any], averaged: bool
     ) -> None:
         low, high = float(np.finfo(dtype).tiny), float(np.finfo(dtype).max)
         if not low <= initial_variance <= high:
@@ -65,8 +81,10 @@ class DiagonalState:
             )
         self.initial_variance = float(initial_variance)
         self.floor = max(self.initial_variance * floor, low)  # a normal number: subnormal ones are slow
-        self.cells: NDArray[Any] = np.empty((0, 2), dtype)
-        self.average = np.empty(0) if averaged else NONE
+        self.blocks = blocks
+        by_label = () if blocks == 1 else (blocks,)
+        self.cells: NDArray[Any] = np.empty((0, 2, *by_label), dtype)
+        self.average: NDArray[np.float64] = np.empty((0, *by_label)) if averaged else NONE
         self._averaged = averaged
         self.grow(n_features)
 
@@ -74,13 +92,29 @@ class DiagonalState:
         """Add features at the end, with the prior; those that are there stay as they are."""
         old, size = len(self.cells), n_features + 1
         if size > old:
+            self._check_memory(n_features)
             cells, average = _longer(self.cells, size), self.average
-            pairs = cells.view(np.result_type(cells, np.complex64))  # one number for both: twice as fast
-            pairs[old:] = complex(0, self.initial_variance)
+            if self.blocks == 1:  # both as one number: twice as fast
+                cells.view(np.result_type(cells, np.complex64))[old:] = complex(0, self.initial_variance)
+            else:
+                cell = np.repeat(np.array([0, self.initial_variance], cells.dtype), self.blocks)
+                cells.reshape(size, -1)[old:] = cell
             if self._averaged:
                 average = _longer(average, size)
                 average[old:] = 0
             self.cells, self.average = cells, average  # last, for whoever looks at them after an interruption
+
+    def _check_memory(self, n_features: int) -> None:
+        """Refuse politely what the machine cannot hold, before it is taken."""
+        if (n_features - self.n_features) * self.blocks < LARGE:
+            return
+        size, taken = (
+            state_bytes(number, self.blocks, self.cells.dtype.name, self._averaged)
+            for number in (n_features, self.n_features)
+        )
+        if size - taken > (free := free_memory()):
+            labels = f" x {self.blocks:,} labels" if self.blocks > 1 else ""
+            raise MemoryError(f"{n_features:,} features{labels} need {size:,} bytes; {free:,} are free")
 
     @property
     def n_features(self) -> int:
@@ -94,6 +128,14 @@ class DiagonalState:
     def variance(self) -> NDArray[Any]:
         return self.cells[:, 1]
 
+    @property
+    def touched(self) -> NDArray[np.bool_]:
+        """Which weights are not as they were in the beginning, in the shape of `mean`."""
+        touched: NDArray[np.bool_] = (self.mean != 0) | (self.variance != self.cells.dtype.type(self.initial_variance))
+        if self._averaged:  # a mean may have come back to 0
+            touched |= self.average != 0
+        return touched
+
     def learn(
         self,
         rows: Rows,
@@ -106,8 +148,8 @@ class DiagonalState:
         """One pass over the rows in `order`; see `_kernels.learn_rows`."""
         return learn_rows(
             self.cells.reshape(-1),
-            self.average,
-            _scratch(rows),
+            self.average.reshape(-1),
+            *self._scratch(rows, rule["constraints"]),
             rows.indptr,
             rows.indices,
             rows.values,
@@ -119,23 +161,34 @@ class DiagonalState:
             tally,
         )
 
-    def margins(self, rows: Rows, bias: float, inclusive: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean and variance of the margin of every row."""
-        mean, variance = np.empty(rows.n_rows), np.empty(rows.n_rows)
-        order = np.arange(rows.n_rows)
+    def margins(
+        self, rows: Rows, bias: float, inclusive: bool, only_mean: bool = False
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and variance of the margin of every row, with several blocks by label; `only_mean` may save the time for
+        the variance, which is empty then."""
+        shape = (rows.n_rows, *self.cells.shape[2:])
+        mean = np.empty(shape)
+        variance = NONE if only_mean and self.blocks > 1 else np.empty(shape)
         margin_rows(
-            mean,
-            variance,
+            mean.reshape(-1),
+            variance.reshape(-1),
             self.cells.reshape(-1),
-            _scratch(rows),
+            *self._scratch(rows),
             rows.indptr,
             rows.indices,
             rows.values,
-            order,
+            np.arange(rows.n_rows),
             bias,
             inclusive,
+            self.blocks,
         )
         return mean, variance
+
+    def _scratch(self, rows: Rows, constraints: int = 1) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        """Where a kernel spreads out one row, or the two sides of a difference vector: each call has its own, so that
+        several threads may use one state."""
+        lines = 4 if self.blocks == 1 else 5 + 2 * min(constraints, self.blocks - 1, SLOTS)
+        return np.empty((lines, rows.longest + 1)), np.empty((2, rows.longest + 1), np.intp)
 
     def with_average(self, rounds: int) -> DiagonalState:
         """The state whose mean is the average of the means held after each of `rounds` rounds.
@@ -156,6 +209,6 @@ class DiagonalState:
     def _twin(self) -> DiagonalState:
         """A copy to predict with."""
         state = object.__new__(DiagonalState)
-        state.initial_variance, state.floor = self.initial_variance, self.floor
+        state.blocks, state.initial_variance, state.floor = self.blocks, self.initial_variance, self.floor
         state.cells, state.average, state._averaged = self.cells.copy(), NONE, False
         return state

@@ -84,9 +84,14 @@ class Batch:
         """The number of the line that a row was read from."""
         return self.first_line + self._line(row)[0]
 
-    def text_of(self, row: int) -> str:
-        """The label of a row as it is written."""
-        return self._line(row)[1].split()[0].partition(b"#")[0].decode("ascii")
+    def texts_of(self, rows: list[int]) -> list[str]:
+        """The labels of some rows, which rise, as they are written."""
+        lines, past, texts = self._row_lines(), 0, []
+        for row in rows:
+            _, line = next(itertools.islice(lines, row - past, None))
+            texts.append(line.split()[0].partition(b"#")[0].decode("ascii"))
+            past = row + 1
+        return texts
 
     def _line(self, row: int) -> tuple[int, bytes]:
         """Which line of the chunk a row was read from, and that line."""

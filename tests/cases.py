@@ -8,7 +8,7 @@ from scipy import sparse
 from cwlearn import rules
 from cwlearn.learner import Learner, Training
 from cwlearn.rows import as_rows
-from tests.reference import Reference
+from tests.reference import LabelReference, Reference
 
 RULES = [
     rules.Perceptron(),
@@ -68,31 +68,55 @@ def random_rows(n_rows=60, n_features=25, density=0.3, seed=0, noise=0.0):
     return X, np.where(flip, -y, y)
 
 
-def new_learner(rule, n_features=25, **training):
-    """CW at confidence 0.5 asks for a margin of 0 only and would never leave a mean of 0, so it begins elsewhere."""
-    learner = Learner(rule, Training(**training), np.array([-1.0, 1.0]), n_features)
-    if isinstance(rule, rules.CW) and rule.phi == 0:
-        learner.state.mean[:] = np.random.default_rng(9).standard_normal(n_features + 1)
+def labelled_rows(n_rows=40, n_features=25, n_labels=5, density=0.3, seed=0, noise=0.0):
+    """The same with the labels 0, 1, ... of as many separators."""
+    X, _ = random_rows(n_rows, n_features, density, seed)
+    rng = np.random.default_rng(seed + 1)
+    y = np.argmax(X @ rng.standard_normal((n_features, n_labels)) + 0.1 * np.arange(n_labels), axis=1)
+    wrong = rng.random(len(y)) < noise
+    return X, np.where(wrong, rng.integers(0, n_labels, len(y)), y).astype(np.float64)
+
+
+def new_learner(rule, n_features=25, n_labels=2, **training):
+    """CW at confidence 0.5 asks for a margin of 0 only and would never leave a mean of 0, so it begins elsewhere; so do
+    several labels, which would otherwise have equal scores, that no two ways of rounding rank alike."""
+    labels = np.array([-1.0, 1.0]) if n_labels == 2 else np.arange(n_labels, dtype=float)
+    learner = Learner(rule, Training(**training), labels, n_features)
+    if (isinstance(rule, rules.CW) and rule.phi == 0) or n_labels > 2:
+        learner.state.mean[:] = np.random.default_rng(9).standard_normal(learner.state.mean.shape)
     return learner
 
 
-def reference_of(learner: Learner) -> Reference:
+def reference_of(learner: Learner) -> Reference | LabelReference:
     rule = learner.rule
     auto = rule.strength == "auto"
-    reference = Reference(
+    options = {
+        "phi": rule.phi,
+        "C": 1.0 if auto else rule.strength,
+        "covariance": rule.covariance,
+        "initial_variance": learner.state.initial_variance,
+        "bias": learner.bias,
+        "relative": auto,
+        "averaged": rule.averaged,
+        "floor": learner.state.floor,
+    }
+    n_features, n_labels = learner.state.n_features, learner.state.blocks
+    if n_labels == 1:
+        reference = Reference(rule.kind, n_features, **options)
+        reference.mean = learner.state.mean.astype(np.float64)
+        return reference
+    training = learner.training
+    several = LabelReference(
         rule.kind,
-        learner.state.n_features,
-        phi=rule.phi,
-        C=1.0 if auto else rule.strength,
-        covariance=rule.covariance,
-        initial_variance=learner.state.initial_variance,
-        bias=learner.bias,
-        relative=auto,
-        averaged=rule.averaged,
-        floor=learner.state.floor,
+        n_labels,
+        n_features,
+        constraints=training.n_constraints,
+        update=training.multiclass_update,
+        **options,
     )
-    reference.mean = learner.state.mean.astype(np.float64)
-    return reference
+    several.binary.mean = learner.state.mean.T.astype(np.float64).reshape(-1)
+    several.binary._z = several.binary.mean * several.binary._A
+    return several
 
 
 def rows_of(X, learner):

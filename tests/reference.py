@@ -1,4 +1,5 @@
-"""Slow, dense, float64 reference of the diagonal online linear classifiers: the oracle of the tests.
+"""Slow, dense, float64 reference of the diagonal online linear classifiers, for two labels and for more: the oracle of
+the tests.
 
 Written from the papers' formulas (with their errata) and from nothing else; it shares no code with the package.
 
@@ -9,6 +10,7 @@ Written from the papers' formulas (with their errata) and from nothing else; it 
     S12  Wang, Zhao, Hoi, "Exact Soft Confidence-Weighted Learning", ICML 2012
     H10  Crammer, Lee, "Learning via Gaussian Herding", NIPS 2010
     SOP  Cesa-Bianchi, Conconi, Gentile, "A Second-Order Perceptron Algorithm", SIAM J. Comput. 2005
+    E9   Crammer, Dredze, Kulesza, "Multi-Class Confidence Weighted Algorithms", EMNLP 2009
     MIT  6.867 notes on classification, section 4 (Laplace approximation of logistic regression)
 
 Letters: m = y mu.x (J12 eq. 7), v = x'Sx (J12 eq. 8); a rule answers with the step `alpha` on the mean and the gain
@@ -130,6 +132,20 @@ def exact_step(kind, phi, m, q):
     return g * deviation(g) / phi, g
 
 
+def shrunk(covariance, variance, x, g, floor):
+    """The variances after a gain g in precision along x."""
+    q = variance * x**2
+    v = float(np.sum(q))
+    if covariance in ("kl", "exact"):  # J12 section 6.1 with erratum 11; N8 (15); J12 section 6.2
+        return np.maximum(variance / (1 + g * q), floor)
+    if covariance == "l2":
+        # J12 section 6.1: s_p - beta (s_p x_p)^2, beta = g/(1 + g v), or s_p (1 + g sum_{k != p} q_k)/(1 + g v).
+        # The sum over the other features is taken as such, since the difference (and v - q_p) would cancel.
+        others = np.append(0.0, np.cumsum(q)[:-1]) + np.append(np.cumsum(q[::-1])[::-1][1:], 0.0)
+        return np.maximum(np.where(x != 0, variance * (1 + g * others) / (1 + g * v), variance), floor)
+    return variance
+
+
 class Reference:
     """One binary learner with a diagonal covariance; entry 0 of `mean` and `variance` is the intercept."""
 
@@ -218,14 +234,7 @@ class Reference:
             return
         self.updates += 1
         self.mean = self.mean + y * alpha * self.variance * x
-        if self.covariance in ("kl", "exact"):  # J12 section 6.1 with erratum 11; N8 (15); J12 section 6.2
-            self.variance = np.maximum(self.variance / (1 + g * q), self.floor)
-        elif self.covariance == "l2":
-            # J12 section 6.1: s_p - beta (s_p x_p)^2, beta = g/(1 + g v), or s_p (1 + g sum_{k != p} q_k)/(1 + g v).
-            # The sum over the other features is taken as such, since the difference (and v - q_p) would cancel.
-            others = np.append(0.0, np.cumsum(q)[:-1]) + np.append(np.cumsum(q[::-1])[::-1][1:], 0.0)
-            shrunk = self.variance * (1 + g * others) / (1 + g * v)
-            self.variance = np.maximum(np.where(x != 0, shrunk, self.variance), self.floor)
+        self.variance = shrunk(self.covariance, self.variance, x, g, self.floor)
 
     def margins(self, X):
         """Score and variance of each row; the score is taken with the mean of the rounds' means if `averaged`."""
@@ -233,3 +242,131 @@ class Reference:
         variance = 1 / self._correlation() if self.covariance == "inclusive" else self.variance
         rows = [self._extended(row) for row in np.asarray(X, dtype=np.float64)]
         return np.array([self._score(x, mean) for x in rows]), np.array([np.sum(variance * x**2) for x in rows])
+
+
+class LabelReference:
+    """Several labels (E9): a block of weights for each, and the binary rules on difference vectors, written in full.
+
+    Flat arrays of n_labels * (n_features + 1) entries, label by label, the intercept first.
+    """
+
+    def __init__(self, kind, n_labels, n_features, *, constraints=1, update="sequential", **options):
+        self.shape = (n_labels, n_features + 1)
+        self.constraints, self.update = min(constraints or n_labels, n_labels - 1), update
+        self.binary = Reference(kind, n_labels * (n_features + 1) - 1, **options)
+        self.mistakes = self.updates = 0
+
+    @property
+    def mean(self):
+        return self.binary.mean.reshape(self.shape)
+
+    @property
+    def variance(self):
+        return self.binary.variance.reshape(self.shape)
+
+    def vector(self, x, *signs):
+        """f(x, y) for signs (y, 1); the difference vector of y and r for (y, 1), (r, -1)."""
+        flat = np.zeros(self.shape)
+        for label, sign in signs:
+            flat[label] = sign * x
+        return flat.reshape(-1)
+
+    def scores(self, x, mean):
+        return np.array([self.binary._score(self.vector(x, (z, 1)), mean) for z in range(self.shape[0])])
+
+    def learn(self, X, y, weights=None):
+        weights = np.ones(len(X)) if weights is None else weights
+        for row, label, weight in zip(np.asarray(X, dtype=np.float64), y, weights, strict=True):
+            if weight != 0:
+                self._round(np.append(self.binary.bias, row), int(label), float(weight))
+        return self
+
+    def _round(self, x, y, weight):
+        b = self.binary
+        b.rows += 1
+        b._sum_of_norms += 2 * float(np.sum(x**2))
+        C = b.C * weight
+        if b.relative:
+            scale = b.initial_variance * b._sum_of_norms / b.rows
+            C /= math.sqrt(scale) if b.kind == "scw-i" else scale
+        scores = self.scores(x, b.mean)
+        rivals = sorted((z for z in range(self.shape[0]) if z != y), key=lambda z: (-scores[z], z))
+        vectors = [self.vector(x, (y, 1), (r, -1)) for r in rivals[: self.constraints]]
+        self.mistakes += b._score(vectors[0], b.mean) <= 0
+        before = b.mean, b.variance, b._z, b._A
+        b.updates = 0
+        if self.update == "sequential":
+            for g in vectors:
+                self._single(g, C)
+        elif self.update == "parallel":
+            results = []
+            for g in vectors:
+                b.mean, b.variance, b._z, b._A = before
+                b._z, b._A = b._z.copy(), b._A.copy()
+                self._single(g, C)
+                results.append((b.mean, b.variance))
+            b.mean = np.mean([mean for mean, _ in results], axis=0)
+            b.variance = 1 / np.mean([1 / variance for _, variance in results], axis=0)
+            b._A, b._z = 1 / b.variance, b.mean / b.variance
+        else:
+            alphas = self.hildreth(vectors, C)
+            b.updates = int(any(alphas))
+            b.mean, b.variance = self._moved(vectors, alphas)
+        self.updates += b.updates > 0
+        b._sum_of_means += b.mean
+
+    def _single(self, g, C):
+        b = self.binary
+        q = b.variance * g**2
+        v = float(np.sum(q))
+        if v > 0:
+            b._update(g, 1.0, b._score(g, b.mean), v, q, C)
+
+    def _moved(self, vectors, alphas):
+        """E9 section 5.2 as corrected: the covariance before the row moves the mean, precisions add up."""
+        b = self.binary
+        mean = b.mean + b.variance * sum(alpha * g for alpha, g in zip(alphas, vectors, strict=True))
+        gain = 2 * b.phi * sum(alpha * g**2 for alpha, g in zip(alphas, vectors, strict=True))
+        return mean, b.variance if b.covariance == "fixed" else b.variance / (1 + b.variance * gain)
+
+    def slack(self, g, alpha, mean, variance, C):
+        """How much more than asked for the constraint of g has."""
+        b = self.binary
+        if b.kind == "cw-variance":
+            return float(np.sum(mean * g) - b.phi * np.sum(variance * g**2))
+        return float(np.sum(mean * g)) - 1 + (alpha / (2 * C) if b.kind == "pa-ii" else 0)
+
+    def hildreth(self, vectors, C):
+        """Cycle over the constraints, moving each alpha until its constraint is tight or it is 0 (or C: PA-I)."""
+        alphas = [0.0] * len(vectors)
+        most = C if self.binary.kind == "pa-i" else math.inf
+        for _ in range(100_000):
+            change = 0.0
+            for j, g in enumerate(vectors):
+
+                def slack(alpha, j=j, g=g):
+                    moved = self._moved(vectors, [*alphas[:j], alpha, *alphas[j + 1 :]])
+                    return self.slack(g, alpha, *moved, C)
+
+                if slack(0.0) >= 0 or not g.any():  # J12 erratum 7: an empty row never updates
+                    alpha = 0.0
+                else:
+                    high = 1.0
+                    while slack(high) < 0 and high < most:
+                        high *= 2
+                    high = min(high, most)
+                    alpha = most if slack(high) < 0 else bisect(slack, 0.0, high)
+                change = max(change, abs(alpha - alphas[j]))
+                alphas[j] = alpha
+            if change <= 1e-14 * max(alphas):
+                return alphas
+        raise AssertionError("Hildreth's cycle did not converge")
+
+    def margins(self, X):
+        """Score and variance of each label, by row."""
+        b = self.binary
+        mean = b._sum_of_means / b.rows if b.averaged and b.rows else b.mean
+        variance = 1 / b._correlation() if b.covariance == "inclusive" else b.variance
+        rows = [np.append(b.bias, row) for row in np.asarray(X, dtype=np.float64)]
+        scores = np.array([self.scores(x, mean) for x in rows])
+        return scores, np.array([variance.reshape(self.shape) @ x**2 for x in rows])

@@ -447,7 +447,7 @@ def test_train_prints_json(text, tmp_path):
 def test_train_says_the_same_in_words_and_nothing_if_it_is_to_be_quiet(text, tmp_path):
     outcome = succeed("train", text, "-m", tmp_path / "m.npz", "--epochs", 1)
     assert outcome.err == ""
-    assert f"{tmp_path / 'm.npz'}: arow model of 25 features, labels -1 +1\n" in outcome.out
+    assert f"{tmp_path / 'm.npz'}: arow model of 25 features, labels -1, +1\n" in outcome.out
     assert "61 rows, 450 nonzeros, 1 epoch, " in outcome.out
     quiet = succeed("train", text, "-m", tmp_path / "m.npz", "--quiet")
     assert (quiet.out, quiet.err) == ("", "")

@@ -384,9 +384,10 @@ def limited(what, size):
 def test_e06_a_limit_on_the_size_of_files_is_a_full_disk(text, model, tmp_path):
     old = model.read_bytes()
     text.write_text(random_text(3000))
+    (tmp_path / "wide.svm").write_text(random_text(60, 3000))
     (tmp_path / "out").write_text("old\n")
     for words, what in (
-        (["train", text, "-m", model, "--features", 10_000], str(model)),
+        (["train", tmp_path / "wide.svm", "-m", model], str(model)),
         (["train", text, "-m", model, "--memory", 10_000], "TMPDIR"),
         (["predict", text, "-m", model, "-o", tmp_path / "out"], str(tmp_path / "out")),
     ):
@@ -396,7 +397,7 @@ def test_e06_a_limit_on_the_size_of_files_is_a_full_disk(text, model, tmp_path):
         assert what in outcome.err
     assert model.read_bytes() == old
     assert (tmp_path / "out").read_text() == "old\n"
-    assert sorted(os.listdir(tmp_path)) == ["data.svm", "model.npz", "out"]
+    assert sorted(os.listdir(tmp_path)) == ["data.svm", "model.npz", "out", "wide.svm"]
 
 
 @pytest.mark.parametrize("environment", [{}, {"PYTHONUNBUFFERED": "1"}], ids=str)

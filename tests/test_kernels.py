@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from cwlearn import _kernels, rules, state
-from cwlearn._kernels import KINDS, exact_answer, normal_cdf, rule_answer
+from cwlearn._chances import normal_cdf
+from cwlearn._kernels import KINDS, exact_answer, rule_answer
 from tests import reference
 from tests.cases import RULES, new_learner, random_rows, reference_of, rows_of, rule_id
 

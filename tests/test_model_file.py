@@ -107,7 +107,7 @@ def test_estimators_come_back_with_labels_and_parameters(labels, tmp_path):
 
 def test_the_file_is_an_npz_without_pickles(saved):
     with np.load(saved, allow_pickle=False) as archive:
-        assert sorted(archive.files) == ["average", "cells", "header", "names"]
+        assert sorted(archive.files) == ["average", "cells", "header", "names", "places"]
         header = json.loads(archive["header"].tobytes())
     assert header["format"] == "cwlearn model"
     assert header["version"] == 1

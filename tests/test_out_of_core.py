@@ -361,16 +361,9 @@ def test_labels_can_be_fixed(text):
     assert "label 0.5 is not a whole number" in fail("train", text, "-m", text.with_name("m"))
 
 
-def test_a_third_label_is_an_error_at_its_line(text):
-    text.write_text("3 1:1\n4 2:1\n# five\n5 1:1\n")
-    for words in ([], ["--epochs", 1]):
-        message = fail("train", text, "-m", text.with_name("m"), *words)
-        assert f"{text}:4: label 5 is a third one, after 3, 4" in message
-
-
 @pytest.mark.parametrize("worse", ["bad", "3 99:1", "3 99999999999:1", "3 1:1e39"])
 def test_r2_the_first_bad_line_is_reported_whatever_the_chunks(worse, text):
-    for lines in (["5 1:1", worse], [worse, "5 1:1"]):
+    for lines in (["4.5 1:1", worse], [worse, "4.5 1:1"]):
         text.write_text("\n".join(["3 1:1", "4 2:1", *lines, ""]))
         messages = set()
         for epochs in (1, 2):
@@ -387,14 +380,6 @@ def test_r2_the_first_bad_line_is_reported_whatever_the_chunks(worse, text):
 def test_the_line_that_needs_too_much_memory_is_the_one_that_is_named(text):
     text.write_text("1 1:1\n-1 2:1\n1 3:1\n-1 123:1\n-1 124:1\n")
     assert f"{text}:5: index 124 needs 1,008 bytes" in fail("train", text, "-m", text.with_name("m"), "--memory", 1000)
-
-
-def test_a_third_label_is_the_third_that_comes_however_the_text_is_read(tmp_path):
-    path = tmp_path / "data.svm"
-    path.write_bytes(b"1 1:1\n" * 300_000 + b"-1 1:1\n" * 10 + b"3 1:1\n" * 700_000)
-    for words in (["--epochs", 1], ["--epochs", 2]):
-        message = fail("train", path, "-m", tmp_path / "m", *words)
-        assert f"{path}:300011: label 3 is a third one, after -1, 1" in message
 
 
 def test_a_line_out_of_the_range_of_the_state_can_be_skipped(text):
@@ -500,8 +485,8 @@ def test_train_svmlight_goes_on_with_a_warm_start_as_fit_does(text):
 
 
 def test_labels_given_in_python_are_checked(text):
-    for labels in ([1], [1, 2, 3], [float("nan"), 1], ["a", "b"], [1, 1.0]):
-        with pytest.raises(ValueError, match="labels must be two different numbers"):
+    for labels in ([1], [1, 2, 2], [float("nan"), 1], ["a", "b"], [1, 1.0]):
+        with pytest.raises(ValueError, match="labels must be two or more different numbers"):
             package.train_svmlight(text, package.AROWClassifier(), labels=labels)
     model = package.train_svmlight(text, package.AROWClassifier(warm_start=True), labels=[1, -1])
     package.train_svmlight(text, model, labels=[1, -1])

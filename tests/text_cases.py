@@ -18,7 +18,7 @@ import numpy as np
 
 from cwlearn import cli, model_file
 from cwlearn.flags import flag
-from tests.cases import random_rows
+from tests.cases import labelled_rows, random_rows
 
 COMMAND = [sys.executable, "-m", "cwlearn"]
 # Without PYTHONUNBUFFERED and the like, which would hide faults of the last flush.
@@ -111,15 +111,14 @@ def flags(*options: Any, **more: Any) -> list[str]:
     return words
 
 
-def svmlight(X: Any, y: Any, names: tuple[str, str] = ("-1", "+1")) -> str:
-    """Rows as text, every value with all its digits."""
+def svmlight(X: Any, y: Any, names: tuple[str, str] | None = ("-1", "+1")) -> str:
+    """Rows as text, every value with all its digits, and the names of two labels; without names, their numbers."""
     X = X.tocsr()
     lines = []
     for row, label in enumerate(y):
         entries = range(X.indptr[row], X.indptr[row + 1])
-        lines.append(
-            " ".join([names[int(label > 0)], *(f"{X.indices[entry]}:{float(X.data[entry])!r}" for entry in entries)])
-        )
+        name = f"{label:g}" if names is None else names[int(label > 0)]
+        lines.append(" ".join([name, *(f"{X.indices[entry]}:{float(X.data[entry])!r}" for entry in entries)]))
     return "".join(line + "\n" for line in lines)
 
 
@@ -136,6 +135,11 @@ def random_text(n_rows: int = 60, n_features: int = 25, seed: int = 0, noise: fl
     lines[9] = lines[9].replace("1 ", "1.0 ", 1)
     lines[11:11] = ["# a line of its own", "", "   \t"]
     return "\n".join(lines) + "\n"
+
+
+def labelled_text(n_rows: int = 60, n_features: int = 25, n_labels: int = 4, seed: int = 0) -> str:
+    """Rows of several labels."""
+    return svmlight(*labelled_rows(n_rows, n_features, n_labels, seed=seed, noise=0.1), names=None)
 
 
 def bits(learner: Any) -> tuple[Any, ...]:

@@ -1,0 +1,256 @@
+"""One row, spread out: its cells are loaded from the state side by side, measured, moved and stored back.
+
+A model is one flat array of cells by feature.  The cell of a feature holds the means of its blocks, one block for each
+label, and then their variances, so that labels are neighbours and all numbers of a feature are close; with two labels
+there is a single block, whose sign tells them apart.  Cell 0 is the intercept, a feature that is always on with the
+value `rule.bias` (1, or 0 without an intercept), and feature j is cell j + 1.  State and values are float32 or float64;
+sums, and all arithmetic, are in double.
+
+Column indices are compared with the size of the state whenever they are read, because the caller's array may change
+while the GIL is released; no cost of that could be measured.
+"""
+
+from libc.math cimport isfinite, sqrt
+from libc.stdint cimport int32_t, int64_t, uint64_t
+
+from cwlearn._rules cimport (
+    EXACT, FIXED, INCLUSIVE, KL, L2, Covariance, Kind, Step, capped, exact_step, larger, rule_step,
+)
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__) || defined(__clang__)
+    #define cwlearn_prefetch(address) __builtin_prefetch(address, 0, 2)  /* no nearer than L2, whose queue is longer */
+    #else
+    #define cwlearn_prefetch(address) ((void)(address))
+    #endif
+    """
+    void prefetch "cwlearn_prefetch" (const void* address) noexcept nogil
+
+ctypedef fused floating:
+    float
+    double
+
+ctypedef fused index_t:
+    int32_t
+    int64_t
+
+cdef struct Rule:
+    int kind                  # of KINDS
+    int covariance            # of COVARIANCES
+    double phi
+    double C
+    bint relative             # measure C by a * (mean squared length of the rows seen); SOP: begin with that length
+    double bias
+    double initial_variance   # an upper bound of every variance, since they only fall
+    double floor              # a lower bound of every variance
+    int blocks                # of a cell: 1 for two labels, else one for each label
+    int constraints           # with more than two labels: how many rivals of the true label count, at most
+    int update                # of UPDATES: how several constraints become one update
+    double tolerance          # of the exact update: part of the step that it may be wrong by
+    int sweeps                # of the exact update: at most so many
+
+cdef struct Gaussian:
+    double mean
+    double variance
+
+cdef struct Outcome:          # of learning from a row
+    bint sound                # all numbers are finite; if not, nothing has been changed
+    bint mistake              # the margin was not positive
+    bint moved
+    bint unsolved             # an exact update was not as exact as its tolerance
+
+cdef struct Upcoming:         # a row whose cells will be needed soon
+    const void* indices
+    Py_ssize_t nnz
+
+cdef struct Row:              # the weights of one row side by side, where they can be worked on four at a time
+    double* mean
+    double* variance
+    double* x
+    double* shares            # scratch of the exact projection
+    Py_ssize_t n
+
+
+cdef inline bint load_row(
+    Row* row, const floating* cells, uint64_t n_features, const index_t* indices, const floating* values,
+    Py_ssize_t nnz, double bias, Upcoming upcoming,
+) noexcept nogil:
+    """Copy the cells of a row, the intercept first, where there is one block; False if a column is out of range."""
+    cdef const index_t* later = <const index_t*> upcoming.indices
+    cdef const floating* cell
+    cdef double* mean = row.mean
+    cdef double* variance = row.variance
+    cdef double* x = row.x
+    cdef uint64_t j
+    cdef Py_ssize_t k
+    row.n = nnz + 1
+    mean[0] = cells[0]
+    variance[0] = cells[1]
+    x[0] = bias
+    for k in range(nnz, upcoming.nnz):
+        prefetch(cells + 2 * <Py_ssize_t> later[k] + 2)
+    for k in range(nnz):
+        j = <uint64_t> indices[k]
+        if j >= n_features:
+            return False
+        if k < upcoming.nnz:
+            prefetch(cells + 2 * <Py_ssize_t> later[k] + 2)
+        cell = cells + 2 * j + 2
+        mean[k + 1] = cell[0]
+        variance[k + 1] = cell[1]
+        x[k + 1] = values[k]
+    return True
+
+
+cdef inline void store_row(
+    const Row* row, floating* cells, uint64_t n_features, const index_t* indices,
+) noexcept nogil:
+    cdef floating* cell
+    cdef uint64_t j
+    cdef Py_ssize_t k
+    cells[0] = <floating> row.mean[0]
+    cells[1] = <floating> row.variance[0]
+    for k in range(row.n - 1):
+        j = <uint64_t> indices[k]
+        if j >= n_features:
+            return
+        cell = cells + 2 * j + 2
+        cell[0] = <floating> row.mean[k + 1]
+        cell[1] = <floating> row.variance[k + 1]
+
+
+cdef inline double entry(double mean, double variance, double x, bint inclusive, double shift) noexcept nogil:
+    """What a feature adds to the mean of the margin.
+
+    `inclusive` counts the row itself into the precision: the diagonal SOP's sum_p x_p z_p / (A_p + x_p^2), with
+    mu_p = z_p / A_p and s_p = 1 / A_p, is sum_p x_p mu_p / (1 + s_p x_p^2).  `shift` is added to every A_p.
+    """
+    return mean * x / (1 + variance * (x * x + shift)) if inclusive else mean * x
+
+
+cdef inline Gaussian margin_of(const Row* row, bint inclusive, double shift) noexcept nogil:
+    """Mean and variance of mu.x, in two sums each: the order of additions is ours, not the compiler's."""
+    cdef const double* mean = row.mean
+    cdef const double* variance = row.variance
+    cdef const double* x = row.x
+    cdef double m0 = 0
+    cdef double m1 = 0
+    cdef double v0 = 0
+    cdef double v1 = 0
+    cdef Py_ssize_t p
+    cdef Py_ssize_t even = row.n - row.n % 2
+    for p in range(0, even, 2):
+        m0 += entry(mean[p], variance[p], x[p], inclusive, shift)
+        m1 += entry(mean[p + 1], variance[p + 1], x[p + 1], inclusive, shift)
+        v0 += variance[p] * (x[p] * x[p])
+        v1 += variance[p + 1] * (x[p + 1] * x[p + 1])
+    if even < row.n:
+        m0 += entry(mean[even], variance[even], x[even], inclusive, shift)
+        v0 += variance[even] * (x[even] * x[even])
+    return Gaussian(m0 + m1, v0 + v1)
+
+
+cdef inline double variance_of(const Row* row) noexcept nogil:
+    """The variance of mu.x alone, in four sums."""
+    cdef const double* variance = row.variance
+    cdef const double* x = row.x
+    cdef double v0 = 0, v1 = 0, v2 = 0, v3 = 0
+    cdef Py_ssize_t p
+    cdef Py_ssize_t whole = row.n - row.n % 4
+    for p in range(0, whole, 4):
+        v0 += variance[p] * (x[p] * x[p])
+        v1 += variance[p + 1] * (x[p + 1] * x[p + 1])
+        v2 += variance[p + 2] * (x[p + 2] * x[p + 2])
+        v3 += variance[p + 3] * (x[p + 3] * x[p + 3])
+    for p in range(whole, row.n):
+        v0 += variance[p] * (x[p] * x[p])
+    return (v0 + v1) + (v2 + v3)
+
+
+cdef inline Gaussian measure(const Row* row, const Rule* rule, double shift) noexcept nogil:
+    # A constant instead of a variable in such calls: the compiler makes one loop for each.
+    return margin_of(row, True, shift) if rule.covariance == INCLUSIVE else margin_of(row, False, 0)
+
+
+cdef inline double shift_of(const Rule* rule, double scale) noexcept nogil:
+    """What SOP adds to every precision, if its prior follows the mean squared length of the rows seen."""
+    return larger(scale - 1 / rule.initial_variance, 0) if rule.relative else 0
+
+
+cdef inline void fill_shares(const Row* row, double v) noexcept nogil:
+    """The part that each entry has in the variance v of the row."""
+    cdef Py_ssize_t p
+    for p in range(row.n):
+        row.shares[p] = row.variance[p] * (row.x[p] * row.x[p]) / v
+
+
+cdef inline Step step_of(
+    const Rule* rule, double C, double m, double v, const Row* row, const Row* other,
+) noexcept nogil:
+    """What the rule answers to a row of margin m and variance v; `other` is its second half, if it has one."""
+    cdef Step step = Step(0, 0)
+    if v > 0:
+        step = rule_step(<Kind> rule.kind, rule.phi, C, m, v)
+        if rule.covariance == EXACT and step.gain > 0:
+            fill_shares(row, v)
+            if other == NULL:
+                step = exact_step(<Kind> rule.kind, rule.phi, m, v, row.shares, row.n)
+            else:                           # whose shares lie behind those of the first one
+                fill_shares(other, v)
+                step = exact_step(<Kind> rule.kind, rule.phi, m, v, row.shares, row.n + other.n)
+        step.gain = capped(step.gain, v)
+    return step
+
+
+cdef inline bint is_sound(const Rule* rule, double m, double v, Step step, double largest_step) noexcept nogil:
+    """Whether the numbers are finite, and will be after the step.
+
+    A mean moves by at most alpha sqrt(a v) (Cauchy-Schwarz, a the initial variance).  (SOP divides by 1 + q as well,
+    which bounds its step by sqrt(a) / 2.)
+    """
+    cdef double reach = sqrt(rule.initial_variance) * (1 if rule.covariance == INCLUSIVE else step.alpha * sqrt(v))
+    return isfinite(m) and isfinite(v) and isfinite(step.gain) and reach < largest_step
+
+
+cdef inline Gaussian moved(
+    double mean, double s, double x, double alpha, double gain, double v, double floor, Covariance covariance,
+) noexcept nogil:
+    """A weight after a step of a row whose variance is v."""
+    cdef double q = s * (x * x)
+    mean += alpha * (s * x)
+    if covariance == FIXED:
+        return Gaussian(mean, s)
+    if covariance == L2:
+        # s - beta (s x)^2 as a product, which no rounding makes negative.
+        return Gaussian(mean, larger(s * ((1 + gain * larger(v - q, 0)) / (1 + gain * v)), floor))
+    if covariance == INCLUSIVE:
+        mean /= 1 + gain * q
+    return Gaussian(mean, larger(s / (1 + gain * q), floor))
+
+
+cdef inline void move_by(
+    const Row* row, double alpha, double gain, double v, double floor, Covariance covariance,
+) noexcept nogil:
+    cdef double* mean = row.mean
+    cdef double* variance = row.variance
+    cdef const double* x = row.x
+    cdef Gaussian weight
+    cdef Py_ssize_t p
+    for p in range(row.n):
+        weight = moved(mean[p], variance[p], x[p], alpha, gain, v, floor, covariance)
+        mean[p] = weight.mean
+        if covariance != FIXED:
+            variance[p] = weight.variance
+
+
+cdef inline void move_row(const Row* row, const Rule* rule, double alpha, double gain, double v) noexcept nogil:
+    """Apply a step (alpha with the sign of the label) to the cells of a row whose variance is v."""
+    if rule.covariance == FIXED:
+        move_by(row, alpha, 0, v, rule.floor, FIXED)
+    elif rule.covariance == L2:
+        move_by(row, alpha, gain, v, rule.floor, L2)
+    elif rule.covariance == INCLUSIVE:
+        move_by(row, alpha, gain, v, rule.floor, INCLUSIVE)
+    else:
+        move_by(row, alpha, gain, v, rule.floor, KL)

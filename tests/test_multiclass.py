@@ -1,0 +1,537 @@
+"""More than two labels, as users meet them: estimators, probabilities, text, model files and the command line."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+import os
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.integrate import quad
+from scipy.stats import norm
+from sklearn.datasets import load_iris, load_svmlight_file
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
+
+import cwlearn as package
+from cwlearn import chances, learner, model_file, out_of_core, rules, state
+from cwlearn.errors import DataError, ModelError
+from cwlearn.estimators import CLASSIFIERS
+from cwlearn.learner import Learner, Training
+from cwlearn.out_of_core import Run
+from tests.cases import labelled_rows, new_learner, rows_of
+from tests.text_cases import bits, compressed, cwlearn, fail, labelled_text, outcome_of, succeed, trained
+
+PROBABILISTIC = ["cw", "arow", "scw", "nherd", "sop", "logistic"]
+
+
+@pytest.fixture
+def text(tmp_path):
+    """A small svmlight file with the labels 0 to 3."""
+    path = tmp_path / "data.svm"
+    path.write_text(labelled_text())
+    return path
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return StandardScaler().fit_transform(X), np.array(["setosa", "versicolor", "virginica"])[y]
+
+
+# -- estimators --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"n_constraints": None}, {"n_constraints": 2, "multiclass_update": "parallel"}]
+)
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_every_classifier_learns_three_labels(name, options, iris):
+    X, y = iris
+    model = CLASSIFIERS[name](random_state=0, **options).fit(X, y)
+    assert model.score(X, y) > 0.85
+    assert model.coef_.shape == model.variance_.shape == (3, 4)
+    assert model.intercept_.shape == (3,)
+    assert np.shares_memory(model.variance_, model._learner.predictor.cells)
+    scores = model.decision_function(X)
+    assert scores.shape == (150, 3)
+    assert (model.classes_[np.argmax(scores, axis=1)] == model.predict(X)).all()
+    if name != "sop":  # which is not linear
+        np.testing.assert_allclose(scores, X @ model.coef_.T + model.intercept_, atol=1e-4)
+    twin = pickle.loads(pickle.dumps(model))
+    assert (twin.decision_function(X) == scores).all()
+
+
+def test_partial_fit_needs_all_labels_first_and_names_a_late_one(iris):
+    X, y = iris
+    model = package.CWClassifier().partial_fit(X[:50], y[:50], classes=["setosa", "versicolor"])
+    with pytest.raises(
+        ValueError, match=r"row 50: label 'virginica' is not one of the labels \['setosa', 'versicolor'\]"
+    ):
+        model.partial_fit(X[50:], np.roll(y, -50)[:100])
+    model = package.CWClassifier().partial_fit(X[:50], y[:50], classes=np.unique(y))
+    model.partial_fit(X[50:], y[50:])
+    assert model.classes_.tolist() == ["setosa", "versicolor", "virginica"]
+    with pytest.raises(ValueError, match=r"row 1: label 'rose' is not one of the labels"):
+        model.partial_fit(X[:2], ["setosa", "rose"])
+    with pytest.raises(ValueError, match=r"label 7 is not one of the labels"):
+        model.partial_fit(X[:2], [7, 8])
+
+
+def test_chunks_of_partial_fit_give_the_same_bits(iris):
+    X, y = iris
+    whole, chunked = (package.SCWClassifier(n_constraints=2) for _ in range(2))
+    whole.partial_fit(X, y, classes=np.unique(y))
+    for part in np.array_split(np.arange(150), 11):
+        chunked.partial_fit(X[part], y[part], classes=np.unique(y))
+    assert bits(whole._learner) == bits(chunked._learner)
+
+
+def test_weights_scale_the_loss_of_every_label(iris):
+    X, y = iris
+    factors = {"setosa": 3.0, "virginica": 0.25}
+    by_class = package.AROWClassifier(class_weight=factors, random_state=0).fit(X, y)
+    weights = np.array([factors.get(label, 1.0) for label in y])
+    by_row = package.AROWClassifier(random_state=0).fit(X, y, sample_weight=weights)
+    assert (by_class.coef_ == by_row.coef_).all()
+    few = np.flatnonzero((y != "setosa") | (np.arange(150) < 10))
+    balanced = package.AROWClassifier(class_weight="balanced", random_state=0).fit(X[few], y[few])
+    expected = {"setosa": 110 / 30, "versicolor": 110 / 150, "virginica": 110 / 150}
+    same = package.AROWClassifier(class_weight=expected, random_state=0).fit(X[few], y[few])
+    assert (balanced.coef_ == same.coef_).all()
+
+
+def test_an_inexact_exact_update_is_a_warning(iris, monkeypatch):
+    X, y = iris
+    model = package.CWClassifier(form="variance", multiclass_update="exact", n_constraints=None, epochs=1)
+    assert model.fit(X, y).score(X, y) > 0.8
+    monkeypatch.setattr(learner, "EXACT_SWEEPS", 1)
+    with pytest.warns(ConvergenceWarning, match="exact updates ended after"):
+        model.fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="exact updates ended after"):
+        model.partial_fit(X, y)
+
+
+def test_options_that_do_not_fit_the_rule_are_refused(iris):
+    X, y = iris
+    with pytest.raises(ValueError, match="multiclass_update='exact' is there for CW with form='variance'"):
+        package.CWClassifier(multiclass_update="exact").fit(X, y)
+    for wrong in (0, -1, 1.5, "all", True):
+        with pytest.raises(ValueError, match="n_constraints must be a positive integer or None"):
+            package.CWClassifier(n_constraints=wrong).fit(X, y)
+    with pytest.raises(ValueError, match="multiclass_update must be 'sequential' or 'parallel' or 'exact'"):
+        package.CWClassifier(multiclass_update="both").fit(X, y)
+    assert package.CWClassifier(n_constraints=1000).fit(X, y).score(X, y) > 0.8  # as many as there are
+
+
+def test_predictions_are_made_in_pieces(iris, monkeypatch):
+    X, y = iris
+    model = package.AROWClassifier(random_state=0).fit(X, y)
+    expected = model.predict(X)
+    monkeypatch.setattr(learner, "SCORES_AT_ONCE", 10)
+    assert (model.predict(X) == expected).all()
+    assert model.predict(X[:0]).shape == (0,)
+
+
+def test_more_memory_than_there_is_is_refused_with_the_figure(monkeypatch):
+    monkeypatch.setattr(state, "free_memory", lambda: 10**8)
+    X = sparse.csr_matrix(np.eye(20, 10**6, dtype=np.float32))
+    with pytest.raises(
+        MemoryError, match="1,000,000 features x 20 labels need 160,000,160 bytes; 100,000,000 are free"
+    ):
+        package.CWClassifier().fit(X, np.arange(20))
+    monkeypatch.setattr(state, "free_memory", lambda: 2 * 10**8)
+    package.CWClassifier(epochs=1).fit(X, np.arange(20))
+
+
+# -- probabilities -----------------------------------------------------------------------------------------------------
+
+
+def test_quadrature_is_exact_for_independent_scores():
+    """Against adaptive quadrature label by label, with deviations of very different sizes."""
+    rng = np.random.default_rng(0)
+    for _ in range(25):
+        n = rng.integers(2, 7)
+        mean, sd = rng.normal(size=n) * 10 ** rng.uniform(-2, 1), 10 ** rng.uniform(-2.5, 1, size=n)
+        chance = chances.of_winning(mean[None], sd[None] ** 2)[0]
+        edges = np.sort(np.concatenate([mean + step * sd for step in (-9, -3, -1, 0, 1, 3, 9)]))
+        for z in range(n):
+
+            def integrand(t, mean=mean, sd=sd, z=z):
+                others = norm.cdf(t, np.delete(mean, z), np.delete(sd, z))
+                return norm.pdf(t, mean[z], sd[z]) * np.prod(others)
+
+            parts = [quad(integrand, a, b, epsabs=1e-13, epsrel=1e-12)[0] for a, b in itertools.pairwise(edges)]
+            assert chance[z] == pytest.approx(sum(parts), abs=1e-10)
+        assert chance.sum() == pytest.approx(1, abs=1e-14)
+
+
+def test_quadrature_for_two_labels_is_the_closed_form():
+    rng = np.random.default_rng(1)
+    mean, variance = rng.normal(size=(50, 2)), rng.uniform(1e-3, 10, size=(50, 2))
+    expected = norm.cdf((mean[:, 0] - mean[:, 1]) / np.sqrt(variance.sum(axis=1)))
+    np.testing.assert_allclose(chances.of_winning(mean, variance)[:, 0], expected, atol=1e-13)
+
+
+def test_odd_scores_have_probabilities_too():
+    nothing = np.zeros((1, 3))
+    assert chances.of_winning(nothing, nothing).tolist() == [[1 / 3] * 3]
+    assert chances.of_winning(np.array([[1.0, 2.0, 2.0]]), nothing).tolist() == [[0, 0.5, 0.5]]
+    certain = chances.of_winning(np.array([[1e6, 1e6 + 1e-3, 0.0]]), np.array([[1e-20, 1e-8, 0.0]]))
+    assert certain.tolist() == [[0, 1, 0]]
+    huge = chances.of_winning(np.array([[1e150, -1e150, 0.0]]), np.array([[1e300, 1e300, 1e-300]]))
+    assert huge.sum() == pytest.approx(1)
+    tiny = chances.of_winning(np.array([[0.0, 1e-200, 0.0]]), np.full((1, 3), 1e-300))
+    np.testing.assert_allclose(tiny, 1 / 3)
+    assert np.isnan(chances.of_winning(np.array([[np.nan, 0.0]]), np.ones((1, 2)))).all()
+    assert chances.of_winning(np.empty((0, 4)), np.empty((0, 4))).shape == (0, 4)
+
+
+@pytest.mark.parametrize("name", PROBABILISTIC)
+def test_sampling_converges_to_the_probabilities(name, iris):
+    X, y = iris
+    model = CLASSIFIERS[name](random_state=0).fit(X[::5], y[::5])
+    exact = model.predict_proba(X)
+    np.testing.assert_allclose(exact.sum(axis=1), 1, rtol=1e-12)
+    errors = []
+    for draws in (100, 10_000):
+        sampled = model.predict_proba(X, draws=draws, random_state=3)
+        assert (sampled == model.predict_proba(X, draws=draws, random_state=3)).all(), "seeded"
+        np.testing.assert_allclose(sampled.sum(axis=1), 1, rtol=1e-12)
+        errors.append(np.abs(sampled - exact).max())
+    if name == "logistic":
+        assert errors[1] < 0.1  # MacKay's formula is an approximation
+    else:
+        assert errors[1] < 5 * 0.5 / np.sqrt(10_000)  # five standard errors
+        assert errors[1] < errors[0]
+
+
+def test_sampling_converges_for_two_labels_too(iris):
+    X, y = iris
+    for name in PROBABILISTIC:
+        model = CLASSIFIERS[name](random_state=0).fit(X[50:], y[50:])
+        sampled = model.predict_proba(X, draws=5000, random_state=0)
+        assert np.abs(sampled - model.predict_proba(X)).max() < 0.05
+    with pytest.raises(ValueError, match="draws must be a positive integer, got 0"):
+        model.predict_proba(X, draws=0)
+
+
+def test_probabilities_are_those_of_the_margins(iris):
+    X, y = iris
+    model = package.AROWClassifier(random_state=0).fit(X, y)
+    mean, variance = model.margin(X)
+    assert mean.shape == variance.shape == (150, 3)
+    np.testing.assert_allclose(model.predict_proba(X), chances.of_winning(mean, variance), rtol=1e-14)
+    logistic = package.LogisticClassifier(bayesian=False, random_state=0).fit(X, y)
+    scores = np.exp(logistic.decision_function(X))
+    np.testing.assert_allclose(logistic.predict_proba(X), scores / scores.sum(axis=1, keepdims=True), rtol=1e-10)
+
+
+# -- text --------------------------------------------------------------------------------------------------------------
+
+WAYS = [
+    ({}, []),
+    ({"epochs": 1, "shuffle": False}, ["--epochs", 1]),
+    ({"n_constraints": None}, ["--n-constraints", "all"]),
+    (
+        {"n_constraints": 2, "multiclass_update": "parallel"},
+        ["--n-constraints", 2, "--multiclass-update", "parallel"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "words"), WAYS, ids=str)
+def test_text_gives_the_bits_of_fit(options, words, text):
+    X, y = load_svmlight_file(str(text), zero_based=True)
+    expected = bits(package.AROWClassifier(**{"random_state": 0, **options}).fit(X, y)._learner)
+    assert bits(trained(text, *words)) == expected
+    assert bits(trained(compressed(text), *words, "--threads", 4)) == expected
+    model = package.train_svmlight(text, package.AROWClassifier(**{"random_state": 0, **options}))
+    assert bits(model._learner) == expected
+    for chunk_bytes in (16, 300):
+        training = Training(**{"random_state": 0, **options})
+        run = Run([str(text)], rules.AROW(), training, chunk_bytes=chunk_bytes)
+        assert bits(run.train()) == expected
+
+
+def test_late_labels_make_the_run_begin_again_but_once(tmp_path, monkeypatch):
+    path = tmp_path / "sorted.svm.gz"  # compressed, so nobody can look ahead
+    lines = [f"{label} {1 + label}:1 20:{row}\n" for label in range(12) for row in range(1, 9)]
+    path.with_suffix("").write_text("".join(lines))
+    compressed(path.with_suffix(""))
+    passes = []
+    original = Run._learn_batches
+    monkeypatch.setattr(Run, "_learn_batches", lambda self: passes.append(1) or original(self))
+    run = Run([str(path)], rules.AROW(), Training(epochs=1, shuffle=False), chunk_bytes=64)
+    model = run.train()
+    assert model.classes.tolist() == list(range(12))
+    assert len(passes) == 2
+    assert model.tally["rows"] == run.done == 96
+    assert set(run.labels.counts.values()) == {8}
+    plain = Run([str(path.with_suffix(""))], rules.AROW(), Training(epochs=1, shuffle=False))
+    assert bits(plain.train()) == bits(model)
+
+
+def test_a_late_third_label_on_standard_input_needs_labels(tmp_path):
+    late = b"1 1:1\n-1 2:1\n" * 200_000 + b"3 3:1\n"
+    words = ["train", "-", "-m", tmp_path / "m.npz", "--epochs", 1, "--quiet"]
+    outcome = outcome_of(*words, input=late)
+    assert outcome.status == 1
+    assert "<stdin>:400001: label 3 first comes here" in outcome.err
+    assert outcome_of(*words, "--labels=-1,1,3", input=late).status == 0
+    assert model_file.load(tmp_path / "m.npz").label_names == ["-1", "1", "3"]
+
+
+def test_many_labels_are_counted_and_named(tmp_path):
+    path = tmp_path / "many.svm"
+    path.write_text("".join(f"{label}.0 {label % 50}:1\n" for label in range(300)) * 2)
+    for words in ([], ["--epochs", 1]):
+        model = trained(path, *words)
+        assert model.classes.tolist() == list(range(300))
+        assert model.label_names[7] == "7.0"
+    outcome = succeed("train", path, "-m", tmp_path / "m.npz")
+    assert "and 280 more" in outcome.out
+    path.write_text("300 1:1\n")
+    message = fail("evaluate", path, "-m", tmp_path / "m.npz")
+    assert f"{path}:1: label 300 is not one of the labels 0.0, 1.0" in message
+    assert "and 280 more" in message
+
+
+def test_a_label_that_is_no_class_is_named_though_others_are_new_too(text):
+    text.write_text("1 1:1\n2 1:1\n3 1:1\n2.5 1:1\n4 1:1\n")
+    for words in ([], ["--epochs", 1]):
+        message = fail("train", text, "-m", text.with_name("m"), *words)
+        assert f"{text}:4: label 2.5 is not a whole number" in message
+
+
+def test_the_weights_of_all_labels_count_for_memory(text):
+    text.write_text("".join(f"{label} {label}:1\n" for label in range(1, 9)))
+    message = fail("train", text, "-m", text.with_name("m"), "--memory", 500)
+    assert "9 features need 640 bytes for the weights of 8 labels, more than the 500 allowed (--memory)" in message
+    assert trained(text, "--memory", 500, "--features", 9).state.n_features == 9
+
+
+def test_memory_that_the_machine_does_not_have_is_refused(text, monkeypatch):
+    monkeypatch.setattr(state, "free_memory", lambda: 10**8)
+    message = fail("train", text, "-m", text.with_name("m"), "--hash-bits", 24)
+    assert "16,777,216 features x 4 labels need 536,870,944 bytes" in message
+
+
+def test_resuming_gives_the_bits_of_one_run(text, tmp_path):
+    whole = trained(text, "--epochs", 1, "--n-constraints", "all")
+    lines = text.read_text().splitlines(keepends=True)
+    first, second = tmp_path / "first.svm", tmp_path / "second.svm"
+    first.write_text("".join(lines[:30]))
+    second.write_text("".join(lines[30:]))
+    model = tmp_path / "m.npz"
+    succeed("train", first, "-m", model, "--epochs", 1, "--n-constraints", "all", "--labels", "0,1,2,3")
+    message = fail("train", second, "-m", model, "--resume", model, "--epochs", 1, "--n-constraints", 2)
+    assert "was trained with --n-constraints none, not 2" in message
+    succeed("train", second, "-m", model, "--resume", model, "--epochs", 1)
+    assert bits(model_file.load(model)) == bits(whole)
+
+
+# -- command line ------------------------------------------------------------------------------------------------------
+
+
+def test_predict_evaluate_and_inspect_speak_of_all_labels(text, tmp_path):
+    model = tmp_path / "m.npz"
+    report = succeed("train", text, "-m", model, "--json").json
+    assert report["labels"] == ["0", "1", "2", "3"]
+    assert report["unsolved_updates"] == 0
+    loaded = package.load(model)
+    X, y = load_svmlight_file(str(text), zero_based=True, n_features=loaded.n_features_in_)
+    lines = succeed("predict", text, "-m", model).out.splitlines()
+    assert [float(line) for line in lines] == loaded.predict(X).tolist()
+
+    lines = succeed("predict", text, "-m", model, "--proba").out.splitlines()
+    assert lines[0] == "labels 0 1 2 3"
+    table = np.array([line.split() for line in lines[1:]], float)
+    np.testing.assert_allclose(table[:, 1:], loaded.predict_proba(X), atol=1e-8)
+    lines = succeed("predict", text, "-m", model, "--margin").out.splitlines()
+    assert lines[0] == "labels 0 1 2 3"
+    table = np.array([line.split() for line in lines[1:]], float)
+    mean, variance = loaded.margin(X)
+    np.testing.assert_allclose(table[:, 1::2], mean, rtol=1e-8)
+    np.testing.assert_allclose(table[:, 2::2], variance, rtol=1e-8)
+
+    report = succeed("evaluate", text, "-m", model, "--json").json
+    assert report["error"] == pytest.approx(np.mean(loaded.predict(X) != y))
+    assert np.array(report["confusion"]).shape == (4, 4)
+    assert 0 < report["log_loss"] < 10
+    assert "precision" in succeed("evaluate", text, "-m", model).out
+
+    facts = succeed("inspect", model, "--top", 3, "--json").json
+    assert len(facts["weights"]) == 12
+    assert len(facts["intercept"]) == 4
+    for weight in facts["weights"]:
+        assert weight["weight"] == pytest.approx(loaded.coef_[int(weight["label"]), weight["feature"]])
+        assert weight["deviation"] == pytest.approx(np.sqrt(loaded.variance_[int(weight["label"]), weight["feature"]]))
+    assert "labels     0, 1, 2, 3" in succeed("inspect", model).out
+
+
+def test_flags_of_several_labels(text):
+    for words in (["--n-constraints", "0"], ["--n-constraints", "some"], ["--multiclass-update", "both"]):
+        fail("train", text, "-m", text.with_name("m"), *words, status=2)
+    assert "must be a positive integer or all" in fail(
+        "train", text, "-m", text.with_name("m"), "--n-constraints", "x", status=2
+    )
+    message = fail("train", text, "-m", text.with_name("m"), "-a", "cw", "--multiclass-update", "exact")
+    assert "multiclass_update='exact' is there for" in message
+    learned = trained(text, "-a", "cw", "--form", "variance", "--multiclass-update", "exact", "--n-constraints", "all")
+    assert learned.training.multiclass_update == "exact"
+    assert learned.training.n_constraints is None
+    for labels in ("1", "1,1.0", "1,2,2", "a,b,c"):
+        fail("train", text, "-m", text.with_name("m"), "--labels", labels, status=2)
+
+
+def test_an_inexact_exact_update_is_reported(text, monkeypatch):
+    monkeypatch.setattr(learner, "EXACT_SWEEPS", 1)
+    words = ["-a", "cw", "--form", "variance", "--multiclass-update", "exact", "--n-constraints", "all", "--json"]
+    outcome = cwlearn("train", text, "-m", text.with_name("m"), *words)
+    assert outcome.json["unsolved_updates"] > 0
+    assert (
+        f"warning: exact updates that did not become exact enough in time: {outcome.json['unsolved_updates']}"
+        in outcome.err
+    )
+
+
+# -- model files -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", [rules.CW(), rules.Perceptron(average=True), rules.SOP()], ids=lambda rule: rule.name)
+@pytest.mark.parametrize("n_labels", [2, 3, 20])
+@pytest.mark.parametrize("n_features", [25, 5000])
+def test_a_model_comes_back_to_the_bit(rule, n_labels, n_features, tmp_path):
+    """Whether all weights are written, or only those that were touched."""
+    X, y = labelled_rows(n_labels=max(3, n_labels))
+    y = np.where(y > 0, 1.0, -1.0) if n_labels == 2 else y
+    X.resize(X.shape[0], n_features)
+    model = Learner(
+        rule, Training(), np.array([-1.0, 1.0]) if n_labels == 2 else np.arange(float(n_labels)), n_features
+    )
+    model.learn(rows_of(X, model), y)
+    path = tmp_path / "m.npz"
+    model_file.save(model, path)
+    again = model_file.load(path)
+    assert bits(again) == bits(model)
+    assert again.state.cells.shape == model.state.cells.shape
+    for each in (model, again):
+        each.learn(rows_of(X, each), y)
+    assert bits(again) == bits(model)
+    if n_features == 5000:
+        assert os.path.getsize(path) < model.state.cells.nbytes / 5, "weights that no row has touched take no room"
+
+
+def test_a_model_that_has_learned_nothing_comes_back(tmp_path):
+    for n_labels in (2, 4):
+        model = new_learner(rules.AROW(), 1000, n_labels)
+        model.state.mean[:] = 0
+        model_file.save(model, tmp_path / "m.npz")
+        assert bits(model_file.load(tmp_path / "m.npz")) == bits(model)
+
+
+def test_features_that_were_never_touched_are_not_counted(tmp_path):
+    X, y = labelled_rows()
+    model = new_learner(rules.AROW(), 1000, 5)
+    model.state.mean[:] = 0
+    X.resize(X.shape[0], 1000)
+    model.learn(rows_of(X, model), y)
+    model_file.save(model, tmp_path / "m.npz")
+    facts = succeed("inspect", tmp_path / "m.npz", "--json", "--top", 2000).json
+    assert facts["features"] == 1000
+    assert (
+        facts["features_moved"] == len(np.unique(X.indices)) == len({weight["feature"] for weight in facts["weights"]})
+    )
+
+
+def tampered(model, tmp_path, change):
+    """A sealed file whose arrays have been changed."""
+    members = model_file._weights(model.state)
+    header = model_file._header(model)
+    change(members, header)
+    members = {
+        "header": np.frombuffer(json.dumps(header).encode(), np.uint8),
+        **members,
+        "names": np.frombuffer(b"null", np.uint8),
+    }
+    path = tmp_path / "bad.npz"
+    with open(path, "wb") as file:
+        model_file._write_sealed(file, members)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("beyond", "its weight number 999999 is not of its 1000 features"),
+        ("negative", "do not rise"),
+        ("twice", "do not rise"),
+        ("fewer", "its state is"),
+        ("floats", "do not rise|its state is|unexpected layout"),
+        ("labels", "its state is|is not of its|expected"),
+        ("huge", "bytes; .* are free|memory|its weight"),
+        ("nan", "not finite"),
+        ("negative count", "number of features"),
+    ],
+)
+def test_places_that_make_no_sense_are_refused(what, message, tmp_path):
+    X, y = labelled_rows()
+    model = new_learner(rules.AROW(), 1000, 5)
+    model.state.mean[:] = 0
+    X.resize(X.shape[0], 1000)
+    model.learn(rows_of(X, model), y)
+
+    def change(members, header):
+        places = members["places"].copy()
+        assert len(places)
+        if what == "beyond":
+            places[-1] = 999_999
+        elif what == "negative":
+            places[0] = -1
+        elif what == "twice":
+            places[1] = places[0]
+        elif what == "fewer":
+            places = places[:-1]
+        elif what == "floats":
+            places = places.astype(float)
+        elif what == "labels":
+            header["labels"]["values"] = header["labels"]["values"][:1]
+        elif what == "huge":
+            header["n_features"] = 2**40
+        elif what == "nan":
+            members["cells"] = np.full_like(members["cells"], np.nan)
+        elif what == "negative count":
+            header["n_features"] = -2
+        members["places"] = places
+
+    with pytest.raises(ModelError, match=message):
+        model_file.load(tampered(model, tmp_path, change))
+
+
+def test_a_pass_over_text_that_changed_is_still_sound(text, monkeypatch):
+    """Between the pass that finds a late label and the next one, another label is added."""
+    packed = text.with_name("late.svm.gz")
+
+    def write(labels):
+        packed.write_bytes(gzip.compress("".join(f"{label} {label}:1\n" * 9 for label in labels).encode()))
+
+    write([1, 2, 3])
+    original = Run._learn_batches
+    rounds = iter([[1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4]])
+
+    def changing(self):
+        done = original(self)
+        write(next(rounds))
+        return done
+
+    monkeypatch.setattr(Run, "_learn_batches", changing)
+    run = Run([str(packed)], rules.AROW(), Training(epochs=1, shuffle=False), chunk_bytes=16)
+    assert run.train().classes.tolist() == [1, 2, 3, 4]
+    assert out_of_core.Run is Run
+    with pytest.raises(DataError):
+        Run([str(packed)], rules.AROW(), Training(), labels=run.labels.__class__({1.0: "1", 2.0: "2"})).train()
