@@ -132,7 +132,7 @@ cdef inline Outcome learn_row(
 
 
 def learn_rows(
-    floating[::1] cells, double[::1] average, double[:, ::1] scratch, Py_ssize_t[:, ::1] places,
+    floating[::1] cells, double[::1] average, double[:, ::1] scratch, int64_t[:, ::1] places,
     const int64_t[::1] indptr, const index_t[::1] indices, const floating[::1] values, const double[::1] squares,
     const double[::1] targets, const double[::1] weights, const int64_t[::1] order, Rule rule, Tally tally,
 ):
@@ -163,7 +163,7 @@ def learn_rows(
     cdef Row row = new_row(scratch)
     cdef Workspace space = Workspace(
         Cells(0, &places[0, 0], row.x, &places[1, 0], False), &scratch[0, 0], scratch.shape[1],
-        (scratch.shape[0] - 5) // 2, <double*> malloc(blocks * sizeof(double)),
+        (scratch.shape[0] - 5) // 2, <double*> malloc((blocks + 3) * sizeof(double)),
         <Py_ssize_t*> malloc(blocks * sizeof(Py_ssize_t)), <Rival*> malloc(blocks * sizeof(Rival)),
     )
     cdef Outcome outcome
@@ -215,12 +215,13 @@ def learn_rows(
 
 
 def margin_rows(
-    double[::1] mean, double[::1] variance, const floating[::1] cells, double[:, ::1] scratch,
-    Py_ssize_t[:, ::1] places, const int64_t[::1] indptr, const index_t[::1] indices, const floating[::1] values,
+    double[::1] mean, double[::1] variance, double[::1] scores, const floating[::1] cells, double[:, ::1] scratch,
+    int64_t[:, ::1] places, const int64_t[::1] indptr, const index_t[::1] indices, const floating[::1] values,
     const int64_t[::1] order, double bias, bint inclusive, Py_ssize_t blocks,
 ):
     """Mean and variance of mu.x for the rows in `order`, by label if there are several blocks; see `entry` for
-    `inclusive`, `learn_rows` for the rest.  Where `variance` is empty, it is not wanted (several blocks only)."""
+    `inclusive`, `learn_rows` for the rest.  Where `variance` is empty, it is not wanted (several blocks only);
+    `scores` has room for those of a row, and three more."""
     cdef uint64_t n_features = cells.shape[0] // (2 * blocks) - 1
     cdef const floating* cell0 = &cells[0]
     cdef const index_t* column0 = &indices[0] if indices.shape[0] else NULL
@@ -245,11 +246,13 @@ def margin_rows(
                 variance[i] = margin.variance
                 continue
             variances = &variance[i * blocks] if variance.shape[0] else NULL
-            if find_cells(&at, n_features, blocks, column0 + indptr[i], value0 + indptr[i], nnz, bias, upcoming):
-                score_labels(&mean[i * blocks], variances, cell0, &at, blocks, inclusive, 0)
+            if find_cells(&at, n_features, column0 + indptr[i], value0 + indptr[i], nnz, bias, upcoming):
+                score_labels(&scores[0], variances, cell0, &at, blocks, inclusive, 0)
             else:
                 for z in range(blocks):
-                    mean[i * blocks + z] = NAN
+                    scores[z] = NAN
+            for z in range(blocks):
+                mean[i * blocks + z] = scores[z]
 
 
 def check_rows(

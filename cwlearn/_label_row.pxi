@@ -14,7 +14,7 @@ the true label may change, in its copy; nothing is stored before all of them are
 """
 
 from libc.math cimport INFINITY, fabs, isfinite
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from cwlearn._cells cimport (
     Gaussian, Outcome, Row, Rule, Upcoming, entry, fill_shares, floating, index_t, is_sound, measure, move_row, moved,
@@ -35,9 +35,9 @@ cdef struct Rival:            # a wrong label, and what its constraint asks for
 
 cdef struct Cells:            # the cells of a row, the intercept first: they are visited again and again
     Py_ssize_t n
-    Py_ssize_t* place         # where each begins in the state
+    int64_t* cell             # their numbers, in an array that nobody else can change
     double* x
-    Py_ssize_t* ahead         # as many that a later row will need
+    int64_t* ahead            # as many that a later row will need
     bint looks_ahead
 
 cdef struct Workspace:        # where a row is worked on
@@ -45,7 +45,7 @@ cdef struct Workspace:        # where a row is worked on
     double* lines             # five for the true label, and two for each slot of a rival
     Py_ssize_t length         # of a line
     Py_ssize_t slots          # rivals that can lie side by side; if there are more, all share one and are loaded again
-    double* scores            # by label
+    double* scores            # by label, with room for a multiple of four
     Py_ssize_t* heap          # by label
     Rival* rivals             # by label
 
@@ -57,25 +57,32 @@ cdef struct Sensitive:        # a number, and how fast it grows with the one it 
 # -- cells -------------------------------------------------------------------------------------------------------------
 
 cdef bint find_cells(
-    Cells* at, uint64_t n_features, Py_ssize_t n_labels, const index_t* indices, const floating* values,
-    Py_ssize_t nnz, double bias, Upcoming upcoming,
+    Cells* at, uint64_t n_features, const index_t* indices, const floating* values, Py_ssize_t nnz, double bias,
+    Upcoming upcoming,
 ) noexcept nogil:
     """False if a column is out of range."""
     cdef const index_t* later = <const index_t*> upcoming.indices
-    cdef Py_ssize_t k
+    cdef int64_t* cell = at.cell
+    cdef int64_t* ahead = at.ahead
+    cdef double* x = at.x
+    cdef Py_ssize_t k, known = nnz if nnz < upcoming.nnz else upcoming.nnz
+    cdef bint sound = True
     at.n = nnz + 1
-    at.place[0] = at.ahead[0] = 0
-    at.x[0] = bias
+    cell[0] = 0
+    x[0] = bias
     for k in range(nnz):
-        if <uint64_t> indices[k] >= n_features:
-            return False
-        at.place[k + 1] = 2 * n_labels * (<Py_ssize_t> indices[k] + 1)
-        at.x[k + 1] = values[k]
+        cell[k + 1] = <int64_t> indices[k] + 1
+    for k in range(nnz):
+        sound &= <uint64_t> (cell[k + 1] - 1) < n_features
+    for k in range(nnz):
+        x[k + 1] = values[k]
     at.looks_ahead = later != NULL
     if at.looks_ahead:
-        for k in range(nnz):
-            at.ahead[k + 1] = 2 * n_labels * (<Py_ssize_t> later[k] + 1) if k < upcoming.nnz else 0
-    return True
+        for k in range(known):
+            ahead[k] = <int64_t> later[k] + 1
+        for k in range(known, at.n):
+            ahead[k] = 0
+    return sound
 
 
 cdef void load_block(
@@ -85,7 +92,7 @@ cdef void load_block(
     cdef const floating* cell
     cdef Py_ssize_t p
     for p in range(row.n):
-        cell = cells + at.place[p] + label
+        cell = cells + 2 * n_labels * at.cell[p] + label
         row.mean[p] = cell[0]
         row.variance[p] = cell[n_labels]
 
@@ -96,49 +103,50 @@ cdef void store_block(
     cdef floating* cell
     cdef Py_ssize_t p
     for p in range(row.n):
-        cell = cells + at.place[p] + label
+        cell = cells + 2 * n_labels * at.cell[p] + label
         cell[0] = <floating> row.mean[p]
         cell[n_labels] = <floating> row.variance[p]
 
 
 cdef void add_block_to_average(
-    double* average, const Row* row, const Cells* at, double alpha, double rounds, Py_ssize_t label,
+    double* average, const Row* row, const Cells* at, double alpha, double rounds, Py_ssize_t n_labels,
+    Py_ssize_t label,
 ) noexcept nogil:
     """Add (rounds before this one) * (change of the mean), for a covariance that stays as it is."""
     cdef Py_ssize_t p
-    for p in range(row.n):                  # a cell has as many means as variances
-        average[at.place[p] // 2 + label] += rounds * (alpha * (row.variance[p] * row.x[p]))
+    for p in range(row.n):
+        average[n_labels * at.cell[p] + label] += rounds * (alpha * (row.variance[p] * row.x[p]))
 
 
 # -- scores ------------------------------------------------------------------------------------------------------------
 
 cdef extern from "_scores.h":
     void scores_of_floats "cwlearn_scores_float" (
-        double* scores, const float* cells, const Py_ssize_t* place, const double* x, Py_ssize_t n,
-        const Py_ssize_t* ahead, Py_ssize_t n_labels) noexcept nogil
+        double* scores, const float* cells, Py_ssize_t stride, const int64_t* cell, const double* x, Py_ssize_t n,
+        const int64_t* ahead, Py_ssize_t n_labels) noexcept nogil
     void scores_of_doubles "cwlearn_scores_double" (
-        double* scores, const double* cells, const Py_ssize_t* place, const double* x, Py_ssize_t n,
-        const Py_ssize_t* ahead, Py_ssize_t n_labels) noexcept nogil
+        double* scores, const double* cells, Py_ssize_t stride, const int64_t* cell, const double* x, Py_ssize_t n,
+        const int64_t* ahead, Py_ssize_t n_labels) noexcept nogil
 
 
 cdef void score_labels(
     double* scores, double* variances, const floating* cells, const Cells* at, Py_ssize_t n_labels, bint inclusive,
     double shift,
 ) noexcept nogil:
-    """Mean and, unless that is NULL, variance of w_z.x for every label z."""
+    """Mean and, unless that is NULL, variance of w_z.x for every label z; `scores` has room for a multiple of four."""
     cdef const floating* cell
     cdef double square
     cdef Py_ssize_t p, z
-    cdef const Py_ssize_t* ahead = at.ahead if at.looks_ahead else NULL
+    cdef const int64_t* ahead = at.ahead if at.looks_ahead else NULL
     if floating is float:
-        scores_of_floats(scores, cells, at.place, at.x, at.n, ahead, n_labels)
+        scores_of_floats(scores, cells, 2 * n_labels, at.cell, at.x, at.n, ahead, n_labels)
     else:
-        scores_of_doubles(scores, cells, at.place, at.x, at.n, ahead, n_labels)
+        scores_of_doubles(scores, cells, 2 * n_labels, at.cell, at.x, at.n, ahead, n_labels)
     if inclusive:
         for z in range(n_labels):
             scores[z] = 0
         for p in range(at.n):
-            cell = cells + at.place[p]
+            cell = cells + 2 * n_labels * at.cell[p]
             for z in range(n_labels):
                 scores[z] += entry(cell[z], cell[n_labels + z], at.x[p], True, shift)
     if variances == NULL:
@@ -146,7 +154,7 @@ cdef void score_labels(
     for z in range(n_labels):
         variances[z] = 0
     for p in range(at.n):
-        cell = cells + at.place[p] + n_labels
+        cell = cells + 2 * n_labels * at.cell[p] + n_labels
         square = at.x[p] * at.x[p]
         for z in range(n_labels):
             variances[z] += cell[z] * square
@@ -284,7 +292,7 @@ cdef bint solve(
         else:
             high = A
         A += delta
-        if not low < A < high or (sweep >= 20 and high < INFINITY):      # Newton goes astray: in circles, or by rounding
+        if not low < A < high or (sweep >= 20 and high < INFINITY):     # Newton goes astray: in circles, or by rounding
             A = low + (high - low) / 2
     total[0] = A
     return False
@@ -346,7 +354,7 @@ cdef Outcome learn_labels(
     if not 0 <= target < rule.blocks:
         return outcome
     label = <Py_ssize_t> target
-    if not find_cells(at, n_features, rule.blocks, indices, values, nnz, rule.bias, upcoming):
+    if not find_cells(at, n_features, indices, values, nnz, rule.bias, upcoming):
         return outcome
     score_labels(scores, NULL, cells, at, rule.blocks, inclusive, shift)
     for z in range(rule.blocks):
@@ -395,7 +403,7 @@ cdef Outcome learn_labels(
         return outcome
 
     if average != NULL:
-        add_block_to_average(average, &true, at, total, rounds, label)
+        add_block_to_average(average, &true, at, total, rounds, rule.blocks, label)
     store_block(&true, cells, at, rule.blocks, label)
     for j in range(n):
         if chosen[j].step.alpha <= 0:
@@ -410,6 +418,6 @@ cdef Outcome learn_labels(
         else:
             move_row(&rival, rule, -alpha, chosen[j].step.gain, chosen[j].v)
         if average != NULL:
-            add_block_to_average(average, &rival, at, -alpha, rounds, chosen[j].label)
+            add_block_to_average(average, &rival, at, -alpha, rounds, rule.blocks, chosen[j].label)
         store_block(&rival, cells, at, rule.blocks, chosen[j].label)
     return outcome

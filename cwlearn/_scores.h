@@ -1,8 +1,11 @@
-/* The scores of several labels for one row: for each label z, the sum over the features p of x[p] * cells[place[p] + z].
+/* The scores of several labels for one row: for each label z, the sum over the features p of x[p] * mean[z], the means
+   being the first numbers of a cell of `stride` numbers.
 
-   Labels are taken 16, 8 or 4 at a time, whose sums stay in registers while the features go by; two sums for each, one of
-   the even and one of the odd features, since additions wait for each other.  The sum of a label does not depend on which
-   others are taken with it, nor on the processor.  Each step asks for the cells that a later row will need. */
+   Up to 20 labels are taken at a time, four to a vector, whose sums stay in registers while the features go by; two sums
+   for each label, one of the even and one of the odd features, since additions wait for each other.  The sum of a label
+   does not depend on which others are taken with it, nor on the processor.  Each step asks for cells that a later row
+   will need (`ahead`, or NULL).  `scores` has room for a multiple of four: what is more than the labels is worth nothing,
+   being made of the first variances of the cells. */
 
 #if defined(__GNUC__) || defined(__clang__)
 
@@ -26,55 +29,51 @@ static inline cwlearn_four cwlearn_load_float(const float *numbers) {
 
 #define CWLEARN_TILE(type, W) \
 __attribute__((noinline)) static void cwlearn_tile_##type##_##W( \
-        double *scores, const type *cells, const Py_ssize_t *place, const double *x, Py_ssize_t n, \
-        const Py_ssize_t *ahead, Py_ssize_t lines) { \
-    cwlearn_four even[W / 4], odd[W / 4]; \
-    for (int w = 0; w < W / 4; w++) \
+        double *scores, const type *cells, Py_ssize_t stride, const int64_t *cell, const double *x, Py_ssize_t n, \
+        const int64_t *ahead, Py_ssize_t lines) { \
+    cwlearn_four even[W], odd[W]; \
+    for (int w = 0; w < W; w++) \
         even[w] = odd[w] = (cwlearn_four){0, 0, 0, 0}; \
     Py_ssize_t p = 0; \
     for (; p + 1 < n; p += 2) { \
-        const type *a = cells + place[p], *b = cells + place[p + 1]; \
+        const type *a = cells + stride * cell[p], *b = cells + stride * cell[p + 1]; \
         for (Py_ssize_t line = 0; line < lines; line++) { \
-            cwlearn_prefetch((const char *)(cells + ahead[p]) + 64 * line); \
-            cwlearn_prefetch((const char *)(cells + ahead[p + 1]) + 64 * line); \
+            cwlearn_prefetch((const char *)(cells + stride * ahead[p]) + 64 * line); \
+            cwlearn_prefetch((const char *)(cells + stride * ahead[p + 1]) + 64 * line); \
         } \
-        for (int w = 0; w < W / 4; w++) { \
+        for (int w = 0; w < W; w++) { \
             even[w] += x[p] * cwlearn_load_##type(a + 4 * w); \
             odd[w] += x[p + 1] * cwlearn_load_##type(b + 4 * w); \
         } \
     } \
     if (p < n) \
-        for (int w = 0; w < W / 4; w++) \
-            even[w] += x[p] * cwlearn_load_##type(cells + place[p] + 4 * w); \
-    for (int w = 0; w < W / 4; w++) \
+        for (int w = 0; w < W; w++) \
+            even[w] += x[p] * cwlearn_load_##type(cells + stride * cell[p] + 4 * w); \
+    for (int w = 0; w < W; w++) \
         *(cwlearn_four *)(scores + 4 * w) = even[w] + odd[w]; \
 }
-CWLEARN_TILE(float, 4)
-CWLEARN_TILE(float, 8)
-CWLEARN_TILE(float, 16)
-CWLEARN_TILE(double, 4)
-CWLEARN_TILE(double, 8)
-CWLEARN_TILE(double, 16)
 
 #define CWLEARN_SCORES(type) \
+CWLEARN_TILE(type, 1) \
+CWLEARN_TILE(type, 2) \
+CWLEARN_TILE(type, 3) \
+CWLEARN_TILE(type, 4) \
+CWLEARN_TILE(type, 5) \
 static void cwlearn_scores_##type( \
-        double *scores, const type *cells, const Py_ssize_t *place, const double *x, Py_ssize_t n, \
-        const Py_ssize_t *ahead, Py_ssize_t n_labels) { \
-    Py_ssize_t z = 0, lines = ahead ? (2 * n_labels * (Py_ssize_t)sizeof(type) + 63) / 64 : 0; \
-    for (; z + 16 <= n_labels; z += 16, lines = 0) /* the first one asks for whole cells */ \
-        cwlearn_tile_##type##_16(scores + z, cells + z, place, x, n, ahead, lines); \
-    for (; z + 8 <= n_labels; z += 8, lines = 0) \
-        cwlearn_tile_##type##_8(scores + z, cells + z, place, x, n, ahead, lines); \
-    for (; z + 4 <= n_labels; z += 4, lines = 0) \
-        cwlearn_tile_##type##_4(scores + z, cells + z, place, x, n, ahead, lines); \
-    if (z < n_labels && n_labels > 4) { /* what is left: the last four, some of them once more */ \
-        z = n_labels - 4; \
-        cwlearn_tile_##type##_4(scores + z, cells + z, place, x, n, ahead, lines); \
-    } else if (z < n_labels) { /* three labels: a fourth number, a variance, is of no use */ \
-        double four[4]; \
-        cwlearn_tile_##type##_4(four, cells, place, x, n, ahead, lines); \
-        for (; z < n_labels; z++) \
-            scores[z] = four[z]; \
+        double *scores, const type *cells, Py_ssize_t stride, const int64_t *cell, const double *x, Py_ssize_t n, \
+        const int64_t *ahead, Py_ssize_t n_labels) { \
+    static void (*const tiles[])(double *, const type *, Py_ssize_t, const int64_t *, const double *, Py_ssize_t, \
+                                 const int64_t *, Py_ssize_t) = { \
+        cwlearn_tile_##type##_1, cwlearn_tile_##type##_2, cwlearn_tile_##type##_3, cwlearn_tile_##type##_4, \
+        cwlearn_tile_##type##_5, \
+    }; \
+    Py_ssize_t lines = ahead ? (stride * (Py_ssize_t)sizeof(type) + 63) / 64 : 0; /* of a whole cell */ \
+    for (Py_ssize_t left = (n_labels + 3) / 4; left > 0; lines = 0) { \
+        const Py_ssize_t parts = (left + 4) / 5, width = (left + parts - 1) / parts; \
+        tiles[width - 1](scores, cells, stride, cell, x, n, ahead, lines); \
+        scores += 4 * width; \
+        cells += 4 * width; \
+        left -= width; \
     } \
 }
 
@@ -82,14 +81,14 @@ static void cwlearn_scores_##type( \
 
 #define CWLEARN_SCORES(type) \
 static void cwlearn_scores_##type( \
-        double *scores, const type *cells, const Py_ssize_t *place, const double *x, Py_ssize_t n, \
-        const Py_ssize_t *ahead, Py_ssize_t n_labels) { \
+        double *scores, const type *cells, Py_ssize_t stride, const int64_t *cell, const double *x, Py_ssize_t n, \
+        const int64_t *ahead, Py_ssize_t n_labels) { \
     for (Py_ssize_t z = 0; z < n_labels; z++) { \
         double even = 0, odd = 0; \
         for (Py_ssize_t p = 0; p < n; p += 2) \
-            even += x[p] * cells[place[p] + z]; \
+            even += x[p] * cells[stride * cell[p] + z]; \
         for (Py_ssize_t p = 1; p < n; p += 2) \
-            odd += x[p] * cells[place[p] + z]; \
+            odd += x[p] * cells[stride * cell[p] + z]; \
         scores[z] = even + odd; \
     } \
 }

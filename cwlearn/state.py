@@ -172,6 +172,7 @@ class DiagonalState:
         margin_rows(
             mean.reshape(-1),
             variance.reshape(-1),
+            np.empty(self.blocks + 3),
             self.cells.reshape(-1),
             *self._scratch(rows),
             rows.indptr,
@@ -184,11 +185,11 @@ class DiagonalState:
         )
         return mean, variance
 
-    def _scratch(self, rows: Rows, constraints: int = 1) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    def _scratch(self, rows: Rows, constraints: int = 1) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Where a kernel spreads out one row, or the two sides of a difference vector: each call has its own, so that
         several threads may use one state."""
         lines = 4 if self.blocks == 1 else 5 + 2 * min(constraints, self.blocks - 1, SLOTS)
-        return np.empty((lines, rows.longest + 1)), np.empty((2, rows.longest + 1), np.intp)
+        return np.empty((lines, rows.longest + 1)), np.empty((2, rows.longest + 1), np.int64)
 
     def with_average(self, rounds: int) -> DiagonalState:
         """The state whose mean is the average of the means held after each of `rounds` rounds.
