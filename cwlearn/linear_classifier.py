@@ -291,7 +291,7 @@ def _labels_in(y: NDArray[Any]) -> NDArray[Any]:
         raise ValueError(
             f"labels must be of one type, all numbers or all strings; found {list(set(y.tolist()))[:5]}"
         ) from None
-    check_classification_targets(labels if two else y)
+    check_classification_targets(labels)
     return labels
 
 
