@@ -46,6 +46,8 @@ def run(arguments: argparse.Namespace) -> None:
         "features": learner.state.n_features,
         "features_moved": int(learner.state.touched[1:].reshape(learner.state.n_features, -1).any(axis=1).sum()),
         "hash_bits": learner.hash_bits,
+        "n_constraints": learner.training.n_constraints,
+        "multiclass_update": learner.training.multiclass_update,
         "rows": tally["rows"],
         "updates": tally["updates"],
         "mistakes": tally["mistakes"],
@@ -66,8 +68,10 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"features   {facts['features']:,}, {facts['features_moved']:,} of them moved by an update{hashed}")
     error = tally["mistakes"] / max(1, tally["rows"])
     print(f"learned    {tally['rows']:,} rows, {tally['updates']:,} updates, progressive error {error:.4f}")
-    if not learner.several:
-        print(f"intercept  {facts['intercept']:+.4f}")
+    if learner.several:
+        print(f"constraints {facts['n_constraints'] or 'all'}, {facts['multiclass_update']}")
+    intercepts = np.atleast_1d(facts["intercept"]).tolist()
+    print(f"intercept  {listed([f'{value:+.4f}' for value in intercepts])}")
     if weights:
         width = max(7, *(len(weight["name"]) for weight in weights))
         print(f"\n{'feature':>{width}} {'weight':>10} {'deviation':>10}  label")

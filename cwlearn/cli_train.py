@@ -116,6 +116,8 @@ def run(arguments: argparse.Namespace) -> None:
     )
     if not updates:
         say("warning: nothing was learned: no row asked for a change of the model (--confidence 0.5 never does)")
+    if len(learner.classes) > max(20, training_run.rows // 2):
+        say(f"warning: {len(learner.classes):,} labels in {training_run.rows:,} rows: are they classes?")
     if unsolved:
         say(f"warning: exact updates that did not become exact enough in time: {unsolved:,}")
     report = {
@@ -172,7 +174,8 @@ def chosen_options(arguments: argparse.Namespace, learner: Learner | None) -> tu
                 if hasattr(options, key) and key not in ("epochs", "shuffle") and getattr(options, key) != value
             ]
         if differences and (fixed or not arguments.force):
-            raise ModelError(f"{shown(arguments.resume)}: was trained with {'; '.join(differences)}")
+            hint = ", which cannot change any more" if fixed else "; --force goes on all the same"
+            raise ModelError(f"{shown(arguments.resume)}: was trained with {'; '.join(differences)}{hint}")
         wanted = {**{item.name: getattr(learner.rule, item.name) for item in fields(learner.rule)}, **wanted}
         keep = ("initial_variance", "fit_intercept", "n_constraints", "multiclass_update", "dtype")
         shared = {**{key: getattr(learner.training, key) for key in keep}, **shared}

@@ -39,13 +39,15 @@ class Training(Options):
     n_constraints: int | None = option(
         1,
         COUNT | ALL,
-        "With more than two labels: how many of the highest-scoring wrong labels the true one must beat; None: all.",
+        "With more than two labels: how many of the highest-scoring wrong labels the true one must beat; None (on the "
+        "command line: all) is all of them.",
     )
     multiclass_update: str = option(
         "sequential",
         one_of(*UPDATES),
         "With several constraints: take them one after the other, or each alone and then the average ('parallel'), or "
-        "meet all of them at once ('exact': only CW in its variance form, and passive-aggressive).",
+        "meet all of them at once ('exact': only passive-aggressive, and CW in its variance form, whose projection then "
+        "is the exact one).",
     )
     dtype: str = option("float32", one_of("float32", "float64"), "Precision of the state; sums are always float64.")
     verbose: int = option(0, LEVEL, "Let `fit` show a progress bar on standard error.")
@@ -181,7 +183,7 @@ class Learner:
             initial_variance=self.state.initial_variance,
             floor=self.state.floor,
             blocks=self.state.blocks,
-            constraints=self.training.n_constraints or self.state.blocks,
+            constraints=min(self.training.n_constraints or self.state.blocks, self.state.blocks),
             update=UPDATES[self.training.multiclass_update],
             tolerance=EXACT_TOLERANCE,
             sweeps=EXACT_SWEEPS,

@@ -327,10 +327,11 @@ class Probabilistic(LinearClassifier):
     def predict_proba(self, X: Any, *, draws: int | None = None, random_state: Any = None) -> NDArray[np.float64]:
         """Probability of each label, by row, under the Gaussian over the weights w.
 
-        Two labels: Pr(w.x > 0) for `classes_[1]`.  More: the probability that the score of the label is the highest
-        (the scores are independent Gaussians), by quadrature, exact to about 1e-12; as it heeds the variances, the most
-        probable label may be another one than `predict` says, which goes by the means.  `LogisticClassifier`: the mean
-        of the sigmoid, or of the softmax, in MacKay's approximation.
+        Two labels: Pr(w.x > 0) for `classes_[1]`.  More: the probability that the score of the label is the highest,
+        the scores being independent Gaussians, by quadrature, exact to about 1e-12.  CW and SCW heed the variance of
+        each score, so that the most probable label may be another one than `predict` says, which goes by the means; in
+        the other classes labels that are seldom updated keep a large variance for that alone, so all have the average
+        one.  `LogisticClassifier`: the mean of the sigmoid, or of the softmax, in MacKay's approximation.
 
         With `draws`, all these are averages over so many random scores instead, seeded by `random_state`.
         """

@@ -208,7 +208,7 @@ class Run:
 
     @property
     def _of_labels(self) -> str:
-        return f" of {len(self.labels):,} labels" if len(self.labels) > 2 else ""
+        return f" of {max(2, len(self.labels)):,} labels"
 
     # -- one pass, in the order of the text ----------------------------------------------------------------------------
 
@@ -301,7 +301,8 @@ class Run:
             if size > self._memory and not self._hash_bits and self.space.features is None:
                 raise DataError(
                     f"{n_features:,} features need {size:,} bytes for the weights{self._of_labels}, more than the "
-                    f"{self._memory:,} allowed (--memory): --hash-bits needs less, and --features N takes all"
+                    f"{self._memory:,} allowed (--memory): --hash-bits needs less, and --features N takes all",
+                    displayed(self.paths[0]) if len(self.paths) == 1 else None,
                 )
             self.learner = Learner(self.rule, self.training, self.labels.values, n_features)
             self.learner.hash_bits = self._hash_bits

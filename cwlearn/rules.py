@@ -102,8 +102,15 @@ class Rule(Options):
         return chances.of_winning(mean, variance)
 
     def score_variance(self, variance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What the variances of more than two labels' scores tell of certainty: first-order rules know of none."""
-        return variance if self.second_order else np.zeros_like(variance)
+        """What the variances of more than two labels' scores tell of certainty.
+
+        First-order rules know of none.  For the others all labels have the same, their average: only CW and SCW ask for
+        a probability and so bring every variance in line with its margin.  Elsewhere a label that seldom comes near to
+        winning keeps most of its variance, for want of updates, and would be the most probable one just for that.
+        """
+        if not self.second_order:
+            return np.zeros_like(variance)
+        return np.broadcast_to(variance.mean(axis=1, keepdims=True), variance.shape).copy()
 
     def outcome(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """The probability of each label, by row, if these were the scores for certain."""
@@ -177,6 +184,9 @@ class CW(Rule):
     def solvable(self) -> bool:
         return self.form == "variance" and self.projection != "l2"
 
+    def score_variance(self, variance: NDArray[np.float64]) -> NDArray[np.float64]:
+        return variance
+
 
 @dataclass(frozen=True)
 class AROW(WeightedRule):
@@ -228,6 +238,9 @@ class SCW(WeightedRule):
     def strength(self) -> float | str:
         return self.C
 
+    def score_variance(self, variance: NDArray[np.float64]) -> NDArray[np.float64]:
+        return variance
+
 
 @dataclass(frozen=True)
 class NHERD(Rule):
@@ -260,11 +273,6 @@ class SOP(Rule):
     @property
     def strength(self) -> float | str:
         return "auto" if isinstance(self.a, str) else 1.0
-
-    def score_variance(self, variance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The same for all labels, their average: the correlation matrix of a label grows with the mistakes it is
-        involved in, whatever the rows are like, and SOP knows no distribution over labels."""
-        return np.broadcast_to(variance.mean(axis=1, keepdims=True), variance.shape).copy()
 
     def prior_variance(self, initial_variance: float) -> float:
         """With "auto", as good as no prior: that of the rows seen is added where the state is used."""
@@ -363,6 +371,9 @@ class Logistic(WeightedRule):
     def probabilities(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
         """Softmax of the scores, each scaled as with two labels (Gibbs 1997)."""
         return chances.softmax(self.score(mean, variance))
+
+    def score_variance(self, variance: NDArray[np.float64]) -> NDArray[np.float64]:
+        return variance if self.bayesian else np.zeros_like(variance)
 
     def outcome(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return chances.softmax(scores)

@@ -13,8 +13,9 @@ import pytest
 from scipy import sparse
 from scipy.integrate import quad
 from scipy.stats import norm
-from sklearn.datasets import load_iris, load_svmlight_file
+from sklearn.datasets import load_digits, load_iris, load_svmlight_file
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
 import cwlearn as package
@@ -125,7 +126,8 @@ def test_options_that_do_not_fit_the_rule_are_refused(iris):
             package.CWClassifier(n_constraints=wrong).fit(X, y)
     with pytest.raises(ValueError, match="multiclass_update must be 'sequential' or 'parallel' or 'exact'"):
         package.CWClassifier(multiclass_update="both").fit(X, y)
-    assert package.CWClassifier(n_constraints=1000).fit(X, y).score(X, y) > 0.8  # as many as there are
+    for many in (1000, 10**30):
+        assert package.CWClassifier(n_constraints=many).fit(X, y).score(X, y) > 0.8  # as many as there are
 
 
 def test_predictions_are_made_in_pieces(iris, monkeypatch):
@@ -222,13 +224,25 @@ def test_sampling_converges_for_two_labels_too(iris):
 
 def test_probabilities_are_those_of_the_margins(iris):
     X, y = iris
-    model = package.AROWClassifier(random_state=0).fit(X, y)
-    mean, variance = model.margin(X)
-    assert mean.shape == variance.shape == (150, 3)
-    np.testing.assert_allclose(model.predict_proba(X), chances.of_winning(mean, variance), rtol=1e-14)
+    for name in ("cw", "scw"):
+        model = CLASSIFIERS[name](random_state=0).fit(X, y)
+        mean, variance = model.margin(X)
+        assert mean.shape == variance.shape == (150, 3)
+        np.testing.assert_allclose(model.predict_proba(X), chances.of_winning(mean, variance), rtol=1e-14)
     logistic = package.LogisticClassifier(bayesian=False, random_state=0).fit(X, y)
     scores = np.exp(logistic.decision_function(X))
     np.testing.assert_allclose(logistic.predict_proba(X), scores / scores.sum(axis=1, keepdims=True), rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["arow", "nherd", "sop"])
+def test_labels_that_are_seldom_updated_are_not_probable_for_that(name):
+    """Few rows of one label, and one that never comes: their variance is that of the prior."""
+    X, y = load_digits(return_X_y=True)
+    few = np.flatnonzero((y != 9) | (np.cumsum(y == 9) <= 3))
+    model = CLASSIFIERS[name]().partial_fit(X[few], y[few], classes=range(12))
+    chance = model.predict_proba(X)
+    assert (np.argmax(chance, axis=1) == model.predict(X)).mean() > 0.999  # equal scores may be ranked either way
+    assert roc_auc_score(y == 0, chance[:, 0]) > 0.95
 
 
 # -- text --------------------------------------------------------------------------------------------------------------
@@ -308,6 +322,18 @@ def test_a_label_that_is_no_class_is_named_though_others_are_new_too(text):
         assert f"{text}:4: label 2.5 is not a whole number" in message
 
 
+def test_labels_that_cannot_be_told_apart_are_refused(text):
+    text.write_text("5 1:1\n9007199254740991 1:1\n9007199254740993 2:1\n1e300 1:1\n")
+    for words in ([], ["--epochs", 1]):
+        message = fail("train", text, "-m", text.with_name("m"), *words)
+        assert f"{text}:3: label 9007199254740993 is too large: from 2^53 on" in message
+
+
+def test_almost_as_many_labels_as_rows_are_told_of(text):
+    text.write_text("".join(f"{row} 1:{row}\n" for row in range(1, 40)))
+    assert "warning: 39 labels in 39 rows: are they classes?" in succeed("train", text, "-m", text.with_name("m")).err
+
+
 def test_the_weights_of_all_labels_count_for_memory(text):
     text.write_text("".join(f"{label} {label}:1\n" for label in range(1, 9)))
     message = fail("train", text, "-m", text.with_name("m"), "--memory", 500)
@@ -330,7 +356,9 @@ def test_resuming_gives_the_bits_of_one_run(text, tmp_path):
     model = tmp_path / "m.npz"
     succeed("train", first, "-m", model, "--epochs", 1, "--n-constraints", "all", "--labels", "0,1,2,3")
     message = fail("train", second, "-m", model, "--resume", model, "--epochs", 1, "--n-constraints", 2)
-    assert "was trained with --n-constraints none, not 2" in message
+    assert "was trained with --n-constraints none, not 2; --force goes on all the same" in message
+    message = fail("train", second, "-m", model, "--resume", model, "--epochs", 1, "--labels", "0,1,2", "--force")
+    assert "was trained with --labels 0, 1, 2, 3, not 0, 1, 2, which cannot change any more" in message
     succeed("train", second, "-m", model, "--resume", model, "--epochs", 1)
     assert bits(model_file.load(model)) == bits(whole)
 
@@ -371,7 +399,11 @@ def test_predict_evaluate_and_inspect_speak_of_all_labels(text, tmp_path):
     for weight in facts["weights"]:
         assert weight["weight"] == pytest.approx(loaded.coef_[int(weight["label"]), weight["feature"]])
         assert weight["deviation"] == pytest.approx(np.sqrt(loaded.variance_[int(weight["label"]), weight["feature"]]))
-    assert "labels     0, 1, 2, 3" in succeed("inspect", model).out
+    words = succeed("inspect", model).out
+    assert "labels     0, 1, 2, 3\n" in words
+    assert "constraints 1, sequential\n" in words
+    assert facts["n_constraints"] == 1
+    assert facts["multiclass_update"] == "sequential"
 
 
 def test_flags_of_several_labels(text):
