@@ -1,6 +1,6 @@
 """Probabilities of labels whose scores are Gaussian."""
 
-from libc.math cimport NAN, erfc, exp, isfinite, sqrt
+from libc.math cimport NAN, erfc, exp, isfinite, log, sqrt
 from libc.stdlib cimport free, malloc
 
 cdef double REACH = 8         # standard deviations beyond which a Gaussian is not looked at: 6e-16 of it
@@ -31,7 +31,7 @@ def normal_cdf(double[::1] out, const double[::1] z):
 cdef inline void add_node(
     double* chance, double* ratio, const double* mean, const double* sd, Py_ssize_t n, double t, double weight,
 ) noexcept nogil:
-    """Add weight * pdf_z(t) * product of the other cdf(t), for every label z."""
+    """Add weight * pdf_z(t) * product of the other cdf(t), for every label z, unless it is as good as nothing."""
     cdef double product = weight, z, below
     cdef Py_ssize_t k
     for k in range(n):
@@ -40,6 +40,8 @@ cdef inline void add_node(
         if z < REACH:                         # else all of it lies below t
             below = cdf(z)
             product *= below
+            if product < 1e-20 * weight:
+                return
             ratio[k] = exp(-z * z / 2) / (ROOT_2_PI * sd[k] * below)
     for k in range(n):
         chance[k] += product * ratio[k]
@@ -60,11 +62,12 @@ cdef void share_equally(double* chance, const double* mean, Py_ssize_t n) noexce
 cdef void integrate(double* chance, double* ratio, const double* mean, double* sd, Py_ssize_t n) noexcept nogil:
     """Pr(score z is the highest) = integral of pdf_z times the product of the other cdf, for independent scores.
 
-    From the highest of all lower ends (at REACH deviations) to the highest upper end, in panels as wide as two of the
-    smallest deviations among the Gaussians that are not over yet.  All have begun, so panels only widen, no label
-    causes more than eight of them, and within one nothing bends sharply: ten nodes are good to about 1e-12.
+    From the highest of all lower ends (at REACH deviations) to the highest upper end, in panels as wide as `widest` of
+    the smallest deviations among the Gaussians that are not over yet.  All have begun, so panels only widen, no label
+    causes more than 16 / `widest` of them, and within one nothing bends sharply: ten nodes are good to about 1e-12.
     """
     cdef double low, high, width, total, least
+    cdef double widest = 2 / (1 + log(<double> n) / 3)        # the highest of many bends more sharply than each of them
     cdef Py_ssize_t k
     low = mean[0] - REACH * sd[0]
     high = mean[0] + REACH * sd[0]
@@ -75,8 +78,8 @@ cdef void integrate(double* chance, double* ratio, const double* mean, double* s
     while low < high:
         least = high - low
         for k in range(n):
-            if mean[k] + REACH * sd[k] > low and 2 * sd[k] < least:
-                least = 2 * sd[k]
+            if mean[k] + REACH * sd[k] > low and widest * sd[k] < least:
+                least = widest * sd[k]
         width = least / 2
         for k in range(5):
             add_node(chance, ratio, mean, sd, n, low + width * (1 - NODES[k]), WEIGHTS[k] * width)

@@ -1,6 +1,6 @@
 """The loops over CSR rows: one that learns, one that scores, one that checks.
 
-`_cells.pxd` says how a model lies in memory and has what is done to a single row; `_label_row.pxd` is for rows of more
+`_cells.pxd` says how a model lies in memory and has what is done to a single row; `_label_row.pxi` is for rows of more
 than two labels.  The callers (`rows.Rows`, `state.DiagonalState`) check shapes, dtypes and ranges.
 """
 
@@ -186,6 +186,8 @@ def learn_rows(
                 C = rule.C * weight
                 if rule.relative:
                     C = relative(<Kind> rule.kind, C, rule.initial_variance * scale)
+                if not isfinite(scale):
+                    break
                 shift = shift_of(&rule, scale)
                 nnz = indptr[i + 1] - indptr[i]
                 if blocks == 1:
@@ -198,7 +200,7 @@ def learn_rows(
                         cell0, average0, &space, n_features, targets[i], column0 + indptr[i], value0 + indptr[i], nnz,
                         &rule, C, shift, <double> tally.rows, largest_step, upcoming,
                     )
-                if not (outcome.sound and isfinite(scale)):
+                if not outcome.sound:
                     break
                 tally.rows += 1
                 tally.updates += outcome.moved
@@ -251,6 +253,8 @@ def margin_rows(
             else:
                 for z in range(blocks):
                     scores[z] = NAN
+                    if variances != NULL:
+                        variances[z] = NAN
             for z in range(blocks):
                 mean[i * blocks + z] = scores[z]
 

@@ -20,7 +20,9 @@ from cwlearn._cells cimport (
     Gaussian, Outcome, Row, Rule, Upcoming, entry, fill_shares, floating, index_t, is_sound, measure, move_row, moved,
     prefetch, step_of, variance_of,
 )
-from cwlearn._rules cimport CW_VARIANCE, INCLUSIVE, PA_I, PA_II, Covariance, Kind, Step, capped, exact_step, rule_step
+from cwlearn._rules cimport (
+    CW_VARIANCE, INCLUSIVE, PA_I, PA_II, Covariance, Kind, Step, capped, exact_step, larger, rule_step,
+)
 
 cdef enum Update:
     SEQUENTIAL
@@ -266,13 +268,14 @@ cdef bint solve(
     y.  Each alpha_j(A) is convex and falling, but for the cap of PA-I; so Newton's method from A = 0 rises to the root
     and cannot pass it, and for PA-I bisection keeps it in.  With a fixed covariance this is k-best PA (MIRA).
     """
-    cdef double low = 0, high = INFINITY, A = 0, excess, slope, delta, m
+    cdef double low = 0, high = INFINITY, A = 0, reached = 0, excess = 0, slope, delta, m
     cdef Sensitive ours, theirs
     cdef Py_ssize_t j
     cdef int sweep
     fill_shares(true, v_true)
     for sweep in range(rule.sweeps):
         ours = true_side(true, rule, v_true, A)
+        reached = A
         excess = -A
         slope = 0
         for j in range(n):
@@ -294,6 +297,8 @@ cdef bint solve(
         A += delta
         if not low < A < high or (sweep >= 20 and high < INFINITY):     # Newton goes astray: in circles, or by rounding
             A = low + (high - low) / 2
+    for j in range(n):                               # of the last but one, in the proportion of the last
+        chosen[j].step.alpha *= A / (excess + reached)
     total[0] = A
     return False
 
@@ -321,7 +326,7 @@ cdef void move_to_average(
                 change += weight.mean - mean
                 ratio += s / weight.variance - 1
         row.mean[p] = mean + change / constraints
-        row.variance[p] = s * constraints / ratio
+        row.variance[p] = larger(s * (constraints / ratio), rule.floor)     # a factor of at most 1; 1, if fixed
 
 
 cdef inline Row rival_row(const Workspace* space, Py_ssize_t slot, bint shared) noexcept nogil:

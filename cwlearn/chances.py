@@ -51,10 +51,12 @@ def drawn(
     Scores are drawn, not weights: with a diagonal covariance those of the labels are independent Gaussians, so it is
     the same distribution (EMNLP 2009, section 7).
     """
-    chance = np.empty_like(mean)
-    step = max(1, BLOCK // (draws * mean.shape[1]))
+    chance = np.zeros_like(mean)
+    at_once = min(draws, max(1, BLOCK // mean.shape[1]))
+    step = max(1, BLOCK // (at_once * mean.shape[1]))
     for start in range(0, len(mean), step):
         part = slice(start, start + step)
-        noise = random_state.standard_normal((draws, *mean[part].shape))
-        chance[part] = outcome(mean[part] + np.sqrt(variance[part]) * noise).mean(axis=0)
-    return chance
+        for done in range(0, draws, at_once):
+            noise = random_state.standard_normal((min(at_once, draws - done), *mean[part].shape))
+            chance[part] += outcome(mean[part] + np.sqrt(variance[part]) * noise).sum(axis=0)
+    return chance / draws

@@ -82,6 +82,7 @@ def _prediction_lines(learner: Learner, rows: Rows, arguments: argparse.Namespac
         more = learner.probabilities(mean, variance)
     elif arguments.margin:
         more = np.stack([mean, variance], axis=-1).reshape(rows.n_rows, 2 * learner.state.blocks)  # label by label
-    for column in more.T:
-        lines = [f"{line} {number:.9g}" for line, number in zip(lines, column.tolist(), strict=True)]
+    if more.size:
+        numbers = (" ".join(f"{number:.9g}" for number in row) for row in more.tolist())
+        lines = [f"{line} {row}" for line, row in zip(lines, numbers, strict=True)]
     return "".join(line + "\n" for line in lines).encode()

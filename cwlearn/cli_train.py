@@ -18,7 +18,7 @@ from cwlearn.cli_common import DATA_HELP, add_output, check_paths, usage_checked
 from cwlearn.errors import ModelError, UsageError, listed, shown
 from cwlearn.flags import add_options, add_rules, checked, flag, given, written
 from cwlearn.labels import Labels
-from cwlearn.learner import Learner, Training
+from cwlearn.learner import Learner, Training, check_update
 from cwlearn.messages import say, tell_repeated
 from cwlearn.options import POSITIVE, SEED
 from cwlearn.out_of_core import Run, Space
@@ -169,7 +169,7 @@ def chosen_options(arguments: argparse.Namespace, learner: Learner | None) -> tu
         fixed = bool(differences)  # not even --force can change what the state is built of
         for options, values in ((learner.rule, wanted), (learner.training, shared)):
             differences += [
-                f"{flag(key)} {written(getattr(options, key))}, not {written(value)}"
+                f"{flag(key)} {written(getattr(options, key), key)}, not {written(value, key)}"
                 for key, value in values.items()
                 if hasattr(options, key) and key not in ("epochs", "shuffle") and getattr(options, key) != value
             ]
@@ -181,7 +181,9 @@ def chosen_options(arguments: argparse.Namespace, learner: Learner | None) -> tu
         shared = {**{key: getattr(learner.training, key) for key in keep}, **shared}
     epochs = shared.setdefault("epochs", chosen.default_epochs)
     shared.setdefault("shuffle", epochs > 1)
-    return chosen(**wanted), Training(random_state=arguments.seed, **shared)
+    rule, training = chosen(**wanted), Training(random_state=arguments.seed, **shared)
+    check_update(rule, training)
+    return rule, training
 
 
 def take_up(unfinished: dict[str, Any], run: Run, force: bool) -> None:

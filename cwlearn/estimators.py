@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from cwlearn import model_file, rules
 from cwlearn.labels import Labels
 from cwlearn.learner import label_text
-from cwlearn.linear_classifier import LinearClassifier, Probabilistic, Weighted
+from cwlearn.linear_classifier import LinearClassifier, Probabilistic, Weighted, tell_unsolved
 from cwlearn.options import is_number, read_size
 from cwlearn.out_of_core import Run, Space
 from cwlearn.svmlight import Paths, Reading, path_list
@@ -200,4 +200,7 @@ def train_svmlight(
         Attendant(quiet=not training.verbose),
         check_random_state(estimator.random_state),
     )
-    return estimator._adopt(run.train())
+    unsolved = estimator._learner.tally["unsolved"] if go_on else 0
+    estimator._adopt(run.train())
+    tell_unsolved(estimator._learner.tally["unsolved"] - unsolved)
+    return estimator

@@ -71,8 +71,10 @@ def given(arguments: argparse.Namespace, owner: type[Options]) -> dict[str, Any]
     return {item.name: getattr(arguments, item.name) for item in _fields(owner) if hasattr(arguments, item.name)}
 
 
-def written(value: Any) -> str:
-    """A default as it would be written on the command line."""
+def written(value: Any, name: str = "") -> str:
+    """A value of an option as it would be written on the command line."""
+    if value is None and name == "n_constraints":
+        return "all"
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

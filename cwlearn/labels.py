@@ -69,9 +69,9 @@ class Labels:
                 raise batch.error(row, f"label {text} is not one of the labels {listed(self.names)}")
             if not value.is_integer():
                 raise batch.error(row, f"label {text} is not a whole number: expected a class, or --labels to name it")
-            if abs(value) > 2**53:
+            if abs(value) >= 2**53:
                 raise batch.error(
-                    row, f"label {text} is too large: beyond 2^53 not all whole numbers can be told apart"
+                    row, f"label {text} is too large: from 2^53 on not all whole numbers can be told apart"
                 )
             if value not in self.texts and first is None:
                 first = text

@@ -46,8 +46,8 @@ class Training(Options):
         "sequential",
         one_of(*UPDATES),
         "With several constraints: take them one after the other, or each alone and then the average ('parallel'), or "
-        "meet all of them at once ('exact': only passive-aggressive, and CW in its variance form, whose projection then "
-        "is the exact one).",
+        "meet all of them at once ('exact': only passive-aggressive, and CW in its variance form, whose projection is "
+        "the exact one then).",
     )
     dtype: str = option("float32", one_of("float32", "float64"), "Precision of the state; sums are always float64.")
     verbose: int = option(0, LEVEL, "Let `fit` show a progress bar on standard error.")
@@ -147,8 +147,9 @@ class Learner:
         if self.several:
             try:
                 numbers = np.minimum(np.searchsorted(self.classes, labels), len(self.classes) - 1)
-            except TypeError:  # numbers among strings
-                numbers = np.zeros(len(labels), np.int64)
+            except TypeError:  # numbers among strings, which have no order
+                known = {label: number for number, label in enumerate(self.classes.tolist())}
+                numbers = np.array([known.get(label, 0) for label in labels.tolist()], np.int64)
         else:
             numbers = (labels == self.classes[1]).astype(np.int64)  # beats a search by far
         unknown = np.asarray(self.classes[numbers] != labels)
@@ -273,6 +274,7 @@ class Learner:
         if self.several:
             variance = self.rule.score_variance(variance)
         else:
+            variance = variance if self.rule.second_order else np.zeros_like(variance)
             mean, variance = (np.column_stack([np.zeros_like(part), part]) for part in (mean, variance))
         return chances.drawn(mean, variance, draws, random_state, self.rule.outcome)
 

@@ -79,7 +79,7 @@ def load(path: str | os.PathLike[str]) -> Learner:
                 header = _read_header(archive)
                 arrays = {name: _read_array(archive, name) for name in ARRAYS}
             return _learner(header, arrays)
-        except ModelError:
+        except (ModelError, MemoryError):
             raise
         except Exception as error:  # whatever a sealed but senseless file can bring zipfile, json and NumPy to
             fail(f"not a sound cwlearn model: {error or type(error).__name__}")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from cwlearn.errors import DataError, ModelError
 from cwlearn.labels import Labels
-from cwlearn.learner import Learner, Training, blocks_of
+from cwlearn.learner import Learner, Training, blocks_of, check_update
 from cwlearn.machine import free_memory
 from cwlearn.options import COUNT, NOTHING, SIZE, THREADS, Check, Options, is_integer, option
 from cwlearn.row_store import DiskStore, MemoryStore
@@ -70,6 +70,9 @@ class Watch:
     def skipped(self, flaw: DataError) -> None:
         """A bad line has been left out."""
 
+    def restarted(self) -> None:
+        """All that was learned is forgotten: the run begins again, with more labels."""
+
     def undisturbed(self) -> AbstractContextManager[None]:
         """The state is changing: an interruption must wait for the next call of `learned`, or for the end."""
         return nullcontext()
@@ -101,6 +104,7 @@ class Run:
         self._store: MemoryStore | DiskStore | None = None
         self._resumed = self.learner is not None
         self._hash_bits = self.space.hash_bits or 0
+        check_update(self.rule, self.training)
         if self.learner is not None:
             self.labels = Labels.of(self.learner)
             self._hash_bits = self.learner.hash_bits
@@ -239,6 +243,7 @@ class Run:
                     raise batch.error(row, what)
                 elif new is not None:
                     complete, self.learner, self.done = False, None, 0
+                    self.watch.restarted()
                     continue
                 first = False
                 if len(self.labels) > 1:

@@ -108,11 +108,8 @@ class DiagonalState:
         """Refuse politely what the machine cannot hold, before it is taken."""
         if (n_features - self.n_features) * self.blocks < LARGE:
             return
-        size, taken = (
-            state_bytes(number, self.blocks, self.cells.dtype.name, self._averaged)
-            for number in (n_features, self.n_features)
-        )
-        if size - taken > (free := free_memory()):
+        size = state_bytes(n_features, self.blocks, self.cells.dtype.name, self._averaged)
+        if size > (free := free_memory()):
             labels = f" x {self.blocks:,} labels" if self.blocks > 1 else ""
             raise MemoryError(f"{n_features:,} features{labels} need {size:,} bytes; {free:,} are free")
 

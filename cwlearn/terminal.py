@@ -101,6 +101,10 @@ class Attendant(Watch):
         self._bar.close()
         tell_skipped(flaw)
 
+    def restarted(self) -> None:
+        self.kept, self._saved_at = 0, -float("inf")  # a checkpoint of other labels is worth nothing
+        self._table = self._table and Table()
+
     def save(self, run: Run) -> None:
         """Write a checkpoint: a model that knows how far it has come."""
         assert run.learner is not None
