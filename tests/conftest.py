@@ -1,8 +1,11 @@
-"""For all tests: some text, a model of it, and signals that mean what they usually mean."""
+"""For all tests: some text, a model of it, a data set of three labels, and signals that mean what they usually mean."""
 
 import signal
 
+import numpy as np
 import pytest
+from sklearn.datasets import load_iris
+from sklearn.preprocessing import StandardScaler
 
 from tests.text_cases import random_text, succeed
 
@@ -25,3 +28,10 @@ def model(text, tmp_path):
     path = tmp_path / "model.npz"
     succeed("train", text, "-m", path, "--quiet")
     return path
+
+
+@pytest.fixture(scope="session")
+def iris():
+    """Scaled features, and names for labels."""
+    X, y = load_iris(return_X_y=True)
+    return StandardScaler().fit_transform(X), np.array(["setosa", "versicolor", "virginica"])[y]
