@@ -297,9 +297,11 @@ cdef bint solve(
         A += delta
         if not low < A < high or (sweep >= 20 and high < INFINITY):     # Newton goes astray: in circles, or by rounding
             A = low + (high - low) / 2
-    for j in range(n):                               # of the last but one, in the proportion of the last
-        chosen[j].step.alpha *= A / (excess + reached)
-    total[0] = A
+    total[0] = 0
+    if excess + reached > 0:
+        total[0] = A
+        for j in range(n):                           # in the proportion of the last sweep, so that A is their sum
+            chosen[j].step.alpha *= A / (excess + reached)
     return False
 
 

@@ -117,12 +117,16 @@ def test_exact_updates_meet_the_kkt_conditions(rule, seed, n_labels, scale):
     assert model.tally["unsolved"] == 0
 
 
-def test_an_exact_update_that_ends_early_is_counted(monkeypatch):
-    X, y = labelled_rows()
-    monkeypatch.setattr(learner, "EXACT_SWEEPS", 1)
-    model = new_learner(rules.CW(form="variance"), n_labels=5, n_constraints=None, multiclass_update="exact")
+@pytest.mark.parametrize("sweeps", [1, 2, 3])
+@pytest.mark.parametrize("rule", SOLVABLE, ids=rule_id)
+def test_an_exact_update_that_ends_early_is_counted_and_does_no_harm(rule, sweeps, monkeypatch):
+    X, y = labelled_rows(400, n_labels=20, noise=0.1)
+    monkeypatch.setattr(learner, "EXACT_SWEEPS", sweeps)
+    model = new_learner(rule, n_labels=20, dtype="float64", n_constraints=None, multiclass_update="exact")
     model.learn(rows_of(X, model), y)
     assert 0 < model.tally["unsolved"] <= model.tally["updates"]
+    assert np.isfinite(model.state.cells).all()
+    assert np.abs(model.state.mean).max() < 1e3
 
 
 def test_only_some_rules_have_an_exact_update():
