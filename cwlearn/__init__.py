@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from cwlearn.errors import DataError, ModelError
     from cwlearn.estimators import (
         AROWClassifier,
+        AROWRegressor,
         CWClassifier,
+        KernelAROWClassifier,
+        KernelCWClassifier,
         LogisticClassifier,
         NHERDClassifier,
         PassiveAggressiveClassifier,
@@ -26,8 +29,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AROWClassifier",
+    "AROWRegressor",
     "CWClassifier",
     "DataError",
+    "KernelAROWClassifier",
+    "KernelCWClassifier",
     "LogisticClassifier",
     "ModelError",
     "NHERDClassifier",

@@ -10,7 +10,7 @@ Column indices are compared with the size of the state whenever they are read, b
 while the GIL is released; no cost of that could be measured.
 """
 
-from libc.math cimport isfinite, sqrt
+from libc.math cimport fabs, isfinite, sqrt
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from cwlearn._rules cimport (
@@ -38,7 +38,7 @@ ctypedef fused index_t:
 cdef struct Rule:
     int kind                  # of KINDS
     int covariance            # of COVARIANCES
-    double phi
+    double phi                # the confidence asked for; of AROW, the weight of its confidence over that of its loss
     double C
     bint relative             # measure C by a * (mean squared length of the rows seen); SOP: begin with that length
     double bias
@@ -59,6 +59,8 @@ cdef struct Outcome:          # of learning from a row
     bint mistake              # the margin was not positive
     bint moved
     bint unsolved             # an exact update was not as exact as its tolerance
+    double loss               # regression: the squared error, before learning from the row
+    double surprise           # regression: the same over its variance, r + v
 
 cdef struct Upcoming:         # a row whose cells will be needed soon
     const void* indices
@@ -209,7 +211,9 @@ cdef inline bint is_sound(const Rule* rule, double m, double v, Step step, doubl
     A mean moves by at most alpha sqrt(a v) (Cauchy-Schwarz, a the initial variance).  (SOP divides by 1 + q as well,
     which bounds its step by sqrt(a) / 2.)
     """
-    cdef double reach = sqrt(rule.initial_variance) * (1 if rule.covariance == INCLUSIVE else step.alpha * sqrt(v))
+    cdef double reach = sqrt(rule.initial_variance)
+    if rule.covariance != INCLUSIVE:
+        reach *= fabs(step.alpha) * sqrt(v)
     return isfinite(m) and isfinite(v) and isfinite(step.gain) and reach < largest_step
 
 

@@ -14,7 +14,7 @@ from cwlearn._cells cimport (
 )
 from cwlearn._rules cimport (
     AROW, BAYESIAN_LOGISTIC, CW_STDEV, CW_VARIANCE, EXACT, FIXED, INCLUSIVE, KL, L2, LOGISTIC_SGD, NHERD, PA, PA_I,
-    PA_II, PERCEPTRON, SCW_I, SCW_II, SOP, Kind, Step, capped, exact_step, relative, rule_step,
+    PA_II, PERCEPTRON, RLS, SCW_I, SCW_II, SOP, Kind, Step, capped, exact_step, relative, rule_step,
 )
 
 include "_label_row.pxi"
@@ -33,7 +33,7 @@ cdef extern from *:
 KINDS = {
     "perceptron": PERCEPTRON, "pa": PA, "pa-i": PA_I, "pa-ii": PA_II, "cw-variance": CW_VARIANCE, "cw-stdev": CW_STDEV,
     "scw-i": SCW_I, "scw-ii": SCW_II, "arow": AROW, "nherd": NHERD, "sop": SOP,
-    "bayesian-logistic": BAYESIAN_LOGISTIC, "logistic-sgd": LOGISTIC_SGD,
+    "bayesian-logistic": BAYESIAN_LOGISTIC, "logistic-sgd": LOGISTIC_SGD, "rls": RLS,
 }
 COVARIANCES = {"fixed": FIXED, "kl": KL, "l2": L2, "exact": EXACT, "inclusive": INCLUSIVE}
 UPDATES = {"sequential": SEQUENTIAL, "parallel": PARALLEL, "exact": EXACTLY}
@@ -43,6 +43,8 @@ cdef struct Tally:
     int64_t updates
     int64_t mistakes          # y * score <= 0, before learning from the row
     int64_t unsolved          # exact updates of several labels that were not as exact as their tolerance
+    double loss               # regression: sum of the squared errors, before learning from each row
+    double surprise           # regression: sum of the same, each over the variance it should have, r + v
     double squares            # sum of the squared lengths of what was learned from, the intercept included: a row, or
     #                           the difference vector of two labels, which is twice as long
 
@@ -113,22 +115,30 @@ cdef inline Outcome learn_row(
     const floating* values, Py_ssize_t nnz, const Rule* rule, double C, double shift, double rounds,
     double largest_step, Upcoming upcoming,
 ) noexcept nogil:
-    """Learn from one row, whose label y is +1 or -1."""
+    """Learn from one row, whose label y is +1 or -1, or whose target y is any number (RLS)."""
     cdef Gaussian margin
     cdef Step step
+    cdef Outcome outcome = Outcome(False, False, False, False, 0, 0)
     if not load_row(row, cells, n_features, indices, values, nnz, rule.bias, upcoming):
-        return Outcome(False, False, False, False)
+        return outcome
     margin = measure(row, rule, shift)
-    margin.mean *= y
+    if rule.kind == RLS:
+        margin.mean -= y
+        y = 1
+        outcome.loss = margin.mean * margin.mean
+        outcome.surprise = outcome.loss / (margin.variance + 1 / C)
+    else:
+        margin.mean *= y
+        outcome.mistake = margin.mean <= 0
     step = step_of(rule, C, margin.mean, margin.variance, row, NULL)
-    if not is_sound(rule, margin.mean, margin.variance, step, largest_step):
-        return Outcome(False, False, False, False)
-    if step.alpha > 0:
+    outcome.sound = is_sound(rule, margin.mean, margin.variance, step, largest_step) and isfinite(outcome.loss)
+    outcome.moved = step.alpha != 0 or step.gain > 0
+    if outcome.sound and outcome.moved:
         if average != NULL:
             add_to_average(average, row, y * step.alpha, rounds, n_features, indices)
         move_row(row, rule, y * step.alpha, step.gain, margin.variance)
         store_row(row, cells, n_features, indices)
-    return Outcome(True, margin.mean <= 0, step.alpha > 0, False)
+    return outcome
 
 
 def learn_rows(
@@ -143,7 +153,7 @@ def learn_rows(
               and two for each slot of a rival
     places    two such lines
     squares   the squared length of each row
-    targets   by row: +1 or -1; with more than two labels, the number of the label
+    targets   by row: +1 or -1; with more than two labels, the number of the label; in regression, any number
     weights   by row, or empty for all 1
 
     The pass ends early before a row whose margin, variance or step is not finite.
@@ -206,6 +216,8 @@ def learn_rows(
                 tally.updates += outcome.moved
                 tally.mistakes += outcome.mistake
                 tally.unsolved += outcome.unsolved
+                tally.loss += outcome.loss
+                tally.surprise += outcome.surprise
                 tally.squares += square
             else:
                 t = order.shape[0]

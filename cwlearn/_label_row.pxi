@@ -342,7 +342,7 @@ cdef Outcome learn_labels(
     double largest_step, Upcoming upcoming,
 ) noexcept nogil:
     """Learn from one row, whose label is `target`."""
-    cdef Outcome outcome = Outcome(False, False, False, False)
+    cdef Outcome outcome = Outcome(False, False, False, False, 0, 0)
     cdef Py_ssize_t n = rule.blocks - 1 if rule.blocks - 1 < rule.constraints else rule.constraints
     cdef bint shared = n > space.slots
     cdef bint inclusive = rule.covariance == INCLUSIVE

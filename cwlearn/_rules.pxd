@@ -6,7 +6,8 @@ zeta = 1 + phi^2, psi = 1 + phi^2/2.  Every rule answers with
     alpha   step on the mean             mu += y alpha S x
     gain    growth of the precision      S^-1 += gain x x'
 
-and {0, 0} where the row asks for no change.  J12 is JMLR 2012, N8 NIPS 2008 and A9 NIPS 2009 (AROW); the roots are
+and {0, 0} where the row asks for no change.  Regression (RLS) has a target t instead of a label: there m = mu.x - t is
+the error, y is 1, and alpha may be negative.  J12 is JMLR 2012, N8 NIPS 2008 and A9 NIPS 2009 (AROW); the roots are
 written so that nothing cancels, which the printed ones do not manage.  Where a square overflows all the same, the step
 is not finite, and the kernel refuses the row.
 """
@@ -27,6 +28,7 @@ cdef enum Kind:
     SOP
     BAYESIAN_LOGISTIC
     LOGISTIC_SGD
+    RLS
 
 cdef enum Covariance:     # what a step does to the diagonal S = (s_p)
     FIXED                 # nothing: the first-order rules, S = a I
@@ -152,8 +154,8 @@ cdef inline Step bayesian_logistic(double m, double v, double C) noexcept nogil:
 
 cdef inline Step rule_step(Kind kind, double phi, double C, double m, double v) noexcept nogil:
     """The switch.  C already carries the row's weight; AROW's r is 1/C, the step of SGD is C."""
-    if kind == AROW:                                        # A9 Figure 1
-        return Step((1 - m) / (v + 1 / C), C) if m < 1 else Step(0, 0)
+    if kind == AROW:                                        # A9 Figure 1; phi is lambda2 / lambda1 of its eq. 1
+        return Step((1 - m) / (v + 1 / C), phi * C) if m < 1 else Step(0, 0)
     if kind == CW_STDEV:
         return cw_stdev(m, v, phi)
     if kind == CW_VARIANCE:
@@ -176,6 +178,8 @@ cdef inline Step rule_step(Kind kind, double phi, double C, double m, double v) 
         return Step(1, 1) if m <= 0 else Step(0, 0)
     if kind == BAYESIAN_LOGISTIC:
         return bayesian_logistic(m, v, C)
+    if kind == RLS:                                         # recursive least squares: A9 section 3, footnote 1
+        return Step(-m / (v + 1 / C), C)
     return Step(C * sigmoid(-m), 0)                         # LOGISTIC_SGD
 
 

@@ -13,7 +13,8 @@ from cwlearn.cli_scoring import add_data_flags as add_flags
 from cwlearn.cli_scoring import scored
 from cwlearn.errors import DataError
 from cwlearn.labels import Labels
-from cwlearn.measures import Measures
+from cwlearn.learner import Learner
+from cwlearn.measures import Measures, RegressionMeasures
 from cwlearn.text_files import displayed
 
 __all__ = ["EXAMPLE", "add_flags", "run"]
@@ -24,23 +25,51 @@ EXAMPLE = "  cwlearn evaluate test.svm -m spam.npz"
 def run(arguments: argparse.Namespace) -> None:
     check_paths(arguments.data)
     learner = model_file.load(arguments.model)
-    measures = Measures(learner.label_names)
-    labels = Labels.of(learner)
-    probabilistic = learner.rule.probabilistic
     start = time.perf_counter()
-    for batch, rows in scored(learner, arguments, labelled=True):
-        labels.meet(batch)
-        margins = learner.margins(rows)
-        predicted = learner.chosen(learner.scores(*margins))
-        chances = learner.probabilities(*margins) if probabilistic else None
-        measures.add(learner.number(batch.labels), predicted, chances)
-    report = measures.summary(probabilistic)
+    judge, show = (
+        (_judge_regression, _print_regression)
+        if learner.rule.task == "regression"
+        else (_judge_labels, _print_evaluation)
+    )
+    report = judge(learner, arguments)
     if not report["rows"]:
         raise DataError("no examples", displayed(arguments.data[0]))
     if arguments.json:
         print(json.dumps({**report, "seconds": time.perf_counter() - start}))
     else:
-        _print_evaluation(report)
+        show(report)
+
+
+def _judge_labels(learner: Learner, arguments: argparse.Namespace) -> dict[str, Any]:
+    measures = Measures(learner.label_names)
+    labels = Labels.of(learner)
+    probabilistic = learner.rule.probabilistic
+    for batch, rows in scored(learner, arguments, labelled=True):
+        labels.meet(batch)
+        margins = learner.margins(rows)
+        predicted = learner.chosen(margins[0])
+        chances = learner.probabilities(*margins) if probabilistic else None
+        measures.add(learner.number(batch.labels), predicted, chances)
+    return measures.summary(probabilistic)
+
+
+def _judge_regression(learner: Learner, arguments: argparse.Namespace) -> dict[str, Any]:
+    measures = RegressionMeasures()
+    for batch, rows in scored(learner, arguments, labelled=True):
+        mean, variance = learner.margins(rows)
+        measures.add(batch.labels, mean, learner.deviations(variance))
+    return measures.summary()
+
+
+def _print_regression(report: dict[str, Any]) -> None:
+    print(f"root mean squared error {report['rmse']:.6g}, mean absolute error {report['mae']:.6g}")
+    explained = "-" if report["r2"] is None else f"{report['r2']:.4f}"
+    print(f"R2 {explained} ({report['rows']:,} rows)")
+    if report["log_loss"] is not None:
+        print(
+            f"log loss {report['log_loss']:.4f}; {100 * report['within_one_deviation']:.1f} % within one deviation "
+            f"of the prediction (68.3 expected), {100 * report['within_two_deviations']:.1f} % within two (95.4)"
+        )
 
 
 def _print_evaluation(report: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ from cwlearn.errors import listed, shown
 from cwlearn.flags import checked, written
 from cwlearn.learner import Learner
 from cwlearn.options import COUNT
+from cwlearn.state import LinearState, State
 
 EXAMPLE = "  cwlearn inspect spam.npz --top 20 --names words.txt"
 
@@ -35,16 +36,19 @@ def run(arguments: argparse.Namespace) -> None:
     learner = model_file.load(arguments.model)
     names = _feature_names(arguments.names, learner)
     state = learner.predictor
-    weights = heaviest(learner, arguments.top, names)
+    linear = isinstance(state, LinearState)
+    weights = heaviest(learner, state, arguments.top, names) if isinstance(state, LinearState) else []
     tally = learner.tally
     facts: dict[str, Any] = {
+        "task": learner.rule.task,
         "algorithm": learner.rule.name,
         "parameters": {item.name: getattr(learner.rule, item.name) for item in fields(learner.rule)},
-        "dtype": learner.training.dtype,
+        "kernel": learner.kernel and {item.name: getattr(learner.kernel, item.name) for item in fields(learner.kernel)},
+        "dtype": learner.state.dtype.name,
         "initial_variance": learner.training.initial_variance,
         "labels": learner.label_names,
         "features": learner.state.n_features,
-        "features_moved": int(learner.state.touched[1:].reshape(learner.state.n_features, -1).any(axis=1).sum()),
+        "features_moved": features_moved(learner.state),
         "hash_bits": learner.hash_bits,
         "n_constraints": learner.training.n_constraints,
         "multiclass_update": learner.training.multiclass_update,
@@ -52,7 +56,8 @@ def run(arguments: argparse.Namespace) -> None:
         "updates": tally["updates"],
         "mistakes": tally["mistakes"],
         "unsolved_updates": tally["unsolved"],
-        "intercept": state.mean[0].tolist(),
+        "progressive_error": learner.progressive_error(),
+        "intercept": state.mean[0].tolist() if isinstance(state, LinearState) else None,
         "unfinished": learner.unfinished,
         "weights": weights,
     }
@@ -63,25 +68,38 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"{shown(arguments.model)}: {facts['algorithm']} ({parameters}), {facts['dtype']}")
     if learner.unfinished is not None:
         print(f"a checkpoint after {learner.unfinished['done']:,} rows of an unfinished run")
-    print(f"labels     {listed(facts['labels'])}")
+    if learner.kernel is not None:
+        print(f"kernel     {', '.join(f'{name} {written(value)}' for name, value in facts['kernel'].items())}")
+    print(f"labels     {listed(facts['labels'])}" if facts["labels"] else "task       regression")
     hashed = f", hashed to {learner.hash_bits} bits" if learner.hash_bits else ""
-    print(f"features   {facts['features']:,}, {facts['features_moved']:,} of them moved by an update{hashed}")
-    error = tally["mistakes"] / max(1, tally["rows"])
+    moved = f", {facts['features_moved']:,} of them moved by an update" if linear else ""
+    print(f"features   {facts['features']:,}{moved}{hashed}")
+    error = facts["progressive_error"]
     print(f"learned    {tally['rows']:,} rows, {tally['updates']:,} updates, progressive error {error:.4f}")
     if learner.several:
         print(f"constraints {facts['n_constraints'] or 'all'}, {facts['multiclass_update']}")
-    intercepts = np.atleast_1d(facts["intercept"]).tolist()
-    print(f"intercept  {listed([f'{value:+.4f}' for value in intercepts])}")
+    if linear:
+        intercepts = np.atleast_1d(facts["intercept"]).tolist()
+        print(f"intercept  {listed([f'{value:+.4f}' for value in intercepts])}")
     if weights:
         width = max(7, *(len(weight["name"]) for weight in weights))
-        print(f"\n{'feature':>{width}} {'weight':>10} {'deviation':>10}  label")
+        label = "  label" if facts["labels"] else ""
+        print(f"\n{'feature':>{width}} {'weight':>10} {'deviation':>10}{label}")
         for weight in weights:
-            print(f"{weight['name']:>{width}} {weight['weight']:+10.4f} {weight['deviation']:10.4f}  {weight['label']}")
+            label = f"  {weight['label']}" if facts["labels"] else ""
+            print(f"{weight['name']:>{width}} {weight['weight']:+10.4f} {weight['deviation']:10.4f}{label}")
 
 
-def heaviest(learner: Learner, most: int, names: Any) -> list[dict[str, Any]]:
+def features_moved(state: State) -> int | None:
+    """Features of which a weight is not as it was in the beginning."""
+    if not isinstance(state, LinearState):
+        return None
+    return int(state.touched[1:].reshape(state.n_features, -1).any(axis=1).sum())
+
+
+def heaviest(learner: Learner, state: LinearState, most: int, names: Any) -> list[dict[str, Any]]:
     """The weights farthest from 0; with more than two labels, of each of them."""
-    state = learner.predictor
+    scale = learner.scale if learner.rule.task == "regression" else 1.0  # to the unit of the targets
     mean, variance = (part[1:].reshape(state.n_features, -1) for part in (state.mean, state.variance))
     weights = []
     for block in range(state.blocks):
@@ -92,12 +110,18 @@ def heaviest(learner: Learner, most: int, names: Any) -> list[dict[str, Any]]:
                     {
                         "feature": j,
                         "name": names(j),
-                        "label": learner.label_names[block if learner.several else int(column[j] > 0)],
+                        "label": _label_of(learner, block, column[j]),
                         "weight": float(column[j]),
-                        "deviation": float(np.sqrt(variance[j, block])),
+                        "deviation": float(np.sqrt(scale * variance[j, block])),
                     }
                 )
     return weights
+
+
+def _label_of(learner: Learner, block: int, weight: float) -> str | None:
+    """The label that a weight speaks for."""
+    names = learner.label_names
+    return None if not names else names[block if learner.several else int(weight > 0)]
 
 
 def _feature_names(path: str | None, learner: Learner) -> Any:

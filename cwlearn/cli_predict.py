@@ -22,7 +22,8 @@ from cwlearn.text_files import STDIN
 
 EXAMPLE = """\
   cwlearn predict new.svm -m spam.npz                    one label a line
-  cwlearn predict new.svm -m spam.npz --proba -o out     with the probability of each label"""
+  cwlearn predict new.svm -m spam.npz --proba -o out     with the probability of each label
+  cwlearn predict new.svm -m price.npz --std             of a regression: the number and its deviation"""
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -38,6 +39,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="add the mean and the variance of the margin; with more than two labels, of each one's score, and the "
         "first line names them",
     )
+    kind.add_argument("--std", action="store_true", help="regression: add the standard deviation of what is predicted")
     parser.add_argument("--no-labels", action="store_true", help="lines begin with a feature, not with a label")
 
 
@@ -48,8 +50,13 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.output is not None:
         check_writable(arguments.output)
     learner = model_file.load(arguments.model)
+    regression = learner.rule.task == "regression"
     if arguments.proba and not learner.rule.probabilistic:
-        raise UsageError(f"a model of {learner.rule.name} has no probabilities; --margin has its margins")
+        instead = "--std has deviations" if regression else "--margin has its margins"
+        what = "regression" if regression else f"model of {learner.rule.name}"
+        raise UsageError(f"a {what} has no probabilities; {instead}")
+    if arguments.std and not regression:
+        raise UsageError("--std is for a regression; --proba has the probability of each label")
     if arguments.json and arguments.output is None:
         raise UsageError("--json would mix with the predictions on standard output: add -o FILE")
     start = time.perf_counter()
@@ -76,10 +83,15 @@ def run(arguments: argparse.Namespace) -> None:
 def _prediction_lines(learner: Learner, rows: Rows, arguments: argparse.Namespace) -> bytes:
     mean, variance = learner.margins(rows)
     names = learner.label_names
-    lines = [names[number] for number in learner.chosen(learner.scores(mean, variance)).tolist()]
+    if learner.rule.task == "regression":
+        lines = [f"{number:.9g}" for number in mean.tolist()]
+    else:
+        lines = [names[number] for number in learner.chosen(mean).tolist()]
     more: NDArray[np.float64] = np.empty((rows.n_rows, 0))
     if arguments.proba:
         more = learner.probabilities(mean, variance)
+    elif arguments.std:
+        more = learner.deviations(variance)[:, None]
     elif arguments.margin:
         more = np.stack([mean, variance], axis=-1).reshape(rows.n_rows, 2 * learner.state.blocks)  # label by label
     if more.size:

@@ -39,7 +39,7 @@ def scored(learner: Learner, arguments: argparse.Namespace, labelled: bool) -> I
     reader = Reader(
         arguments.data,
         Reading(**given(arguments, Reading)),
-        dtype=learner.training.dtype,
+        dtype=learner.state.dtype,
         labelled=labelled,
         hash_bits=learner.hash_bits,
         threads=getattr(arguments, "threads", None),

@@ -17,12 +17,12 @@ from cwlearn.bad_lines import DECIMAL
 from cwlearn.cli_common import DATA_HELP, add_output, check_paths, usage_checked
 from cwlearn.errors import ModelError, UsageError, listed, shown
 from cwlearn.flags import add_options, add_rules, checked, flag, given, written
-from cwlearn.labels import Labels
+from cwlearn.labels import labels_for
 from cwlearn.learner import Learner, Training, check_update
 from cwlearn.messages import say, tell_repeated
 from cwlearn.options import POSITIVE, SEED
 from cwlearn.out_of_core import Run, Space
-from cwlearn.rules import RULES, Rule
+from cwlearn.rules import RULES, TASKS, Rule
 from cwlearn.state import new_tally
 from cwlearn.svmlight import Reading
 from cwlearn.terminal import Attendant
@@ -32,13 +32,17 @@ DEFAULT_RULE = "arow"
 EXAMPLE = """\
   cwlearn train mails.svm -m spam.npz                             a model with all defaults
   cwlearn train big.svm.gz -m big.npz -a cw --epochs 1            one pass, in bounded memory
-  cwlearn train more.svm -m big.npz --resume big.npz --epochs 1   go on where it stopped"""
+  cwlearn train more.svm -m big.npz --resume big.npz --epochs 1   go on where it stopped
+  cwlearn train prices.svm -m price.npz --task regression         numbers instead of labels"""
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", nargs="+", metavar="DATA", help=DATA_HELP)
     parser.add_argument("-m", "--model", required=True, metavar="MODEL", help="file to write the model to")
     parser.add_argument("-a", "--algorithm", choices=RULES, help=f"which one (default: {DEFAULT_RULE})")
+    parser.add_argument(
+        "--task", choices=TASKS, help="what stands first in a line: a label (the default), or the number to predict"
+    )
     parser.add_argument("--resume", metavar="MODEL", help="go on with this model, exactly where it stopped")
     parser.add_argument("--force", action="store_true", help="resume with other parameters or data than before")
     parser.add_argument(
@@ -92,7 +96,7 @@ def run(arguments: argparse.Namespace) -> None:
     with usage_checked():
         rule, training = chosen_options(arguments, learner)
         options = Reading(**given(arguments, Reading)), Space(**given(arguments, Space))
-    training_run = Run(arguments.data, rule, training, *options, Labels(arguments.labels), learner, attendant)
+    training_run = Run(arguments.data, rule, training, *options, labels_for(rule, arguments.labels), learner, attendant)
     if learner is not None and learner.unfinished is not None:
         take_up(learner.unfinished, training_run, arguments.force)
     before = learner.tally if learner else new_tally()
@@ -108,8 +112,7 @@ def run(arguments: argparse.Namespace) -> None:
     for path in {checkpoint, arguments.resume} & {f"{arguments.model}.checkpoint"}:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
-    rows, updates, mistakes, unsolved = (
-        learner.tally["rows"] - before["rows"],
+    updates, mistakes, unsolved = (
         learner.tally["updates"] - before["updates"],
         learner.tally["mistakes"] - before["mistakes"],
         learner.tally["unsolved"] - before["unsolved"],
@@ -122,14 +125,15 @@ def run(arguments: argparse.Namespace) -> None:
         say(f"warning: exact updates that did not become exact enough in time: {unsolved:,}")
     report = {
         "model": arguments.model,
+        "task": learner.rule.task,
         "algorithm": learner.rule.name,
         "rows": training_run.rows,
         "nonzeros": training_run.nonzeros,
         "features": learner.state.n_features,
         "labels": learner.label_names,
         "updates": updates,
-        "mistakes": mistakes,
-        "progressive_error": mistakes / max(1, rows),
+        "mistakes": mistakes if len(learner.classes) else None,
+        "progressive_error": learner.progressive_error(before),
         "unsolved_updates": unsolved,
         "epochs": training.epochs,
         "bad_lines": training_run.bad_lines,
@@ -138,19 +142,28 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json.dumps(report))
     elif not arguments.quiet:
+        regression = learner.rule.task == "regression"
+        what, labels = ("regression", "") if regression else ("model", f", labels {listed(learner.label_names)}")
+        wrong = "root mean squared error" if regression else f"{mistakes:,} mistakes"
         print(
-            f"{shown(arguments.model)}: {learner.rule.name} model of {report['features']:,} features, labels "
-            f"{listed(learner.label_names)}\n"
+            f"{shown(arguments.model)}: {learner.rule.name} {what} of {report['features']:,} features{labels}\n"
             f"{training_run.rows:,} rows, {training_run.nonzeros:,} nonzeros, {training.epochs} "
             f"{'epoch' if training.epochs == 1 else 'epochs'}, {report['seconds']:.2f} s; "
-            f"progressive error {report['progressive_error']:.4f} ({mistakes:,} mistakes, {updates:,} updates)"
+            f"progressive error {report['progressive_error']:.4f} ({wrong}, {updates:,} updates)"
         )
 
 
 def chosen_options(arguments: argparse.Namespace, learner: Learner | None) -> tuple[Rule, Training]:
     """The rule and the training that the flags ask for, or that the model to go on with has."""
-    name = arguments.algorithm or (learner.rule.name if learner else DEFAULT_RULE)
-    chosen = RULES[name]
+    task = arguments.task or (learner.rule.task if learner else "classification")
+    name = arguments.algorithm or (learner.rule.name if learner and learner.rule.name in TASKS[task] else DEFAULT_RULE)
+    if name not in TASKS[task]:
+        raise UsageError(f"--task {task} is there for the algorithm {listed([*TASKS[task]])}, not for {name}")
+    chosen = TASKS[task][name]
+    if task == "regression":
+        for of_labels in ("n_constraints", "multiclass_update", "labels"):
+            if getattr(arguments, of_labels, None) is not None:
+                raise UsageError(f"{flag(of_labels)} is not for --task regression, which has no labels")
     wanted = given(arguments, chosen)
     for other in RULES.values():
         for item in fields(other):
@@ -160,6 +173,10 @@ def chosen_options(arguments: argparse.Namespace, learner: Learner | None) -> tu
     shared = {name: value for name, value in given(arguments, Training).items() if name != "verbose"}  # a flag of ours
     if learner is not None:
         differences = [] if name == learner.rule.name else [f"algorithm {learner.rule.name}, not {name}"]
+        if task != learner.rule.task:
+            differences.append(f"--task {learner.rule.task}, not {task}")
+        if learner.kernel is not None:
+            differences.append("a kernel, which --resume does not know")
         if arguments.labels is not None and sorted(arguments.labels) != learner.classes.tolist():
             names = listed([*arguments.labels.values()])
             differences.append(f"--labels {listed(learner.label_names)}, not {names}")

@@ -1,25 +1,28 @@
-"""The scikit-learn classifiers: each is a rule with a name and a word on when to choose it."""
+"""The scikit-learn estimators: each is a rule with a name and a word on when to choose it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 from sklearn.utils import check_random_state
 
 from cwlearn import model_file, rules
-from cwlearn.labels import Labels
+from cwlearn.classifier import KernelClassifier, LinearClassifier, Probabilistic, Weighted
+from cwlearn.errors import ModelError
+from cwlearn.labels import labels_for
 from cwlearn.learner import label_text
-from cwlearn.linear_classifier import LinearClassifier, Probabilistic, Weighted, tell_unsolved
+from cwlearn.online_estimator import Linear, OnlineEstimator, tell_unsolved
 from cwlearn.options import is_number, read_size
 from cwlearn.out_of_core import Run, Space
+from cwlearn.regressor import LinearRegressor
 from cwlearn.svmlight import Paths, Reading, path_list
 from cwlearn.terminal import Attendant
 
 
-class CWClassifier(Probabilistic):
+class CWClassifier(Probabilistic, LinearClassifier):
     """Confidence-weighted classifier.
 
     The first choice for many sparse features and clean labels: rare features learn fast, and most is learned in the
@@ -33,7 +36,7 @@ class CWClassifier(Probabilistic):
     _rule = rules.CW
 
 
-class AROWClassifier(Weighted, Probabilistic):
+class AROWClassifier(Weighted, Probabilistic, LinearClassifier):
     """Adaptive regularisation of weights.
 
     The safe choice: nearly as fast to learn as CW, and robust to noisy labels, because no single row has to be
@@ -45,7 +48,7 @@ class AROWClassifier(Weighted, Probabilistic):
     _rule = rules.AROW
 
 
-class SCWClassifier(Weighted, Probabilistic):
+class SCWClassifier(Weighted, Probabilistic, LinearClassifier):
     """Soft confidence-weighted classifier: CW with a slack.
 
     CW's speed on clean data, and a bound on what one row can do.
@@ -56,7 +59,7 @@ class SCWClassifier(Weighted, Probabilistic):
     _rule = rules.SCW
 
 
-class NHERDClassifier(Probabilistic):
+class NHERDClassifier(Probabilistic, LinearClassifier):
     """Gaussian herding.
 
     A close relative of AROW whose variances fall faster.
@@ -67,11 +70,11 @@ class NHERDClassifier(Probabilistic):
     _rule = rules.NHERD
 
 
-class SOPClassifier(Probabilistic):
-    """Second-order perceptron with a diagonal correlation matrix, the papers' baseline.
+class SOPClassifier(Probabilistic, LinearClassifier):
+    """Second-order perceptron, the papers' baseline.
 
-    It scores a row with that row's own squares already counted into the correlation matrix, so `decision_function` is
-    not exactly linear in `coef_`.
+    It scores a row with that row already counted into the correlation matrix, so `decision_function` is not exactly
+    linear in `coef_`.
 
     References: Cesa-Bianchi, Conconi, Gentile, "A Second-Order Perceptron Algorithm", SIAM J. Comput. 34, 2005.
     """
@@ -79,7 +82,7 @@ class SOPClassifier(Probabilistic):
     _rule = rules.SOP
 
 
-class PassiveAggressiveClassifier(Weighted):
+class PassiveAggressiveClassifier(Weighted, LinearClassifier):
     """Passive-aggressive classifier, a first-order rival.
 
     References: Crammer et al., "Online Passive-Aggressive Algorithms", JMLR 7, 2006.
@@ -97,7 +100,7 @@ class PerceptronClassifier(LinearClassifier):
     _rule = rules.Perceptron
 
 
-class LogisticClassifier(Weighted, Probabilistic):
+class LogisticClassifier(Weighted, Probabilistic, LinearClassifier):
     """Online logistic regression: a Gaussian posterior carried from row to row, or plain SGD.
 
     Choose it where the probabilities matter: its `predict_proba` estimates the chance of the label itself, the other
@@ -108,6 +111,43 @@ class LogisticClassifier(Weighted, Probabilistic):
     """
 
     _rule = rules.Logistic
+
+
+class AROWRegressor(LinearRegressor):
+    """AROW for real targets: recursive least squares, with the confidence in the weights.
+
+    With a full covariance, one pass over the rows is ridge regression with the penalty r / `initial_variance`, whatever
+    their order; further epochs count every row again, and weaken the penalty.  The diagonal one is for many sparse
+    features, where several epochs bring it closer to that solution.
+
+    References: Crammer, Kulesza, Dredze, "Adaptive Regularization of Weight Vectors", NIPS 2009, section 3.
+    """
+
+    _rule = rules.AROWRegression
+
+
+class KernelCWClassifier(Probabilistic, KernelClassifier):
+    """Confidence-weighted classifier with a kernel: the full covariance of a feature space of any dimension.
+
+    It keeps the rows that it was updated on, so time and memory grow with the square of their number; `budget` is a
+    limit to that.
+
+    References: Crammer, Dredze, Pereira, "Exact Convex Confidence-Weighted Learning", NIPS 2008, theorem 2.
+    """
+
+    _rule = rules.CW
+
+
+class KernelAROWClassifier(Weighted, Probabilistic, KernelClassifier):
+    """AROW with a kernel, for noisy labels: the full covariance of a feature space of any dimension.
+
+    It keeps the rows that it was updated on, so time and memory grow with the square of their number; `budget` is a
+    limit to that.
+
+    References: Crammer, Kulesza, Dredze, "Adaptive Regularization of Weight Vectors", NIPS 2009, lemma 1.
+    """
+
+    _rule = rules.AROW
 
 
 CLASSIFIERS: dict[str, type[LinearClassifier]] = {
@@ -125,18 +165,33 @@ CLASSIFIERS: dict[str, type[LinearClassifier]] = {
 }
 
 
-def load(path: str | os.PathLike[str]) -> LinearClassifier:
+KERNEL_CLASSIFIERS: dict[str, type[KernelClassifier]] = {
+    classifier._rule.name: classifier for classifier in (KernelCWClassifier, KernelAROWClassifier)
+}
+REGRESSORS: dict[str, type[LinearRegressor]] = {AROWRegressor._rule.name: AROWRegressor}
+
+
+def load(path: str | os.PathLike[str]) -> OnlineEstimator:
     """The estimator saved in a model file, fitted and with its parameters."""
     learner = model_file.load(path)
-    estimator = CLASSIFIERS[learner.rule.name]()
-    for options in (learner.rule, learner.training):
-        estimator.set_params(**{item.name: getattr(options, item.name) for item in fields(options)})
+    known: Mapping[str, type[OnlineEstimator]] = CLASSIFIERS
+    if learner.kernel is not None:
+        known = KERNEL_CLASSIFIERS
+    elif learner.rule.task == "regression":
+        known = REGRESSORS
+    if learner.rule.name not in known:
+        raise ModelError(f"{os.fspath(path)}: there is no estimator for a kernel model of {learner.rule.name}")
+    estimator = known[learner.rule.name]()
+    parameters = estimator.get_params()
+    for options in (learner.rule, learner.kernel, learner.training):
+        found = {item.name: getattr(options, item.name) for item in (fields(options) if options else ())}
+        estimator.set_params(**{name: value for name, value in found.items() if name in parameters})
     return estimator._adopt(learner)
 
 
 def train_svmlight(
     paths: Paths,
-    estimator: LinearClassifier,
+    estimator: Linear,
     *,
     labels: Sequence[float] | None = None,
     n_features: int | None = None,
@@ -144,7 +199,7 @@ def train_svmlight(
     memory: int | str | None = None,
     threads: int | None = None,
     **reading: Any,
-) -> LinearClassifier:
+) -> Linear:
     """Fit an estimator straight from svmlight files, out of core: what `cwlearn train` does, from Python.
 
     The index in the text is the column of the model, whether it counts from zero or from one; a matrix that
@@ -156,10 +211,10 @@ def train_svmlight(
     ----------
     paths : path, or several, which are read as one
         Compressed files are recognised; "-" is standard input.
-    estimator : a classifier of this package
+    estimator : a linear classifier or regressor of this package
         It is fitted and returned.
     labels : numbers, optional
-        All labels there are; by default, those that are found.
+        All labels there are; by default, those that are found.  A regression has none.
     n_features, hash_bits : int, optional
         Columns of the model, or bits to hash the indices to; by default, as many columns as the text has.
     memory : int or a text such as "4G", optional
@@ -180,22 +235,25 @@ def train_svmlight(
     >>> model.classes_.tolist(), model.n_features_in_
     ([-1.0, 1.0], 4)
     """
-    if not isinstance(estimator, LinearClassifier):
-        raise TypeError(f"expected a classifier of cwlearn, such as AROWClassifier(), got {estimator!r}")
-    rule, training = estimator._options()
+    if not isinstance(estimator, Linear):
+        raise TypeError(f"expected a linear estimator of cwlearn, such as AROWClassifier(), got {estimator!r}")
+    rule, training, _ = estimator._options()
     go_on = training.warm_start and estimator.__sklearn_is_fitted__()
     if labels is not None:
+        if rule.task == "regression":
+            raise ValueError(f"a regression has no labels, got {labels!r}")
         if len(set(labels)) < max(2, len(labels)) or not all(is_number(label) for label in labels):
             raise ValueError(f"labels must be two or more different numbers, got {labels!r}")
-        if go_on and sorted(labels) != estimator.classes_.tolist():
-            raise ValueError(f"labels={labels!r} are not those that learning began with: {estimator.classes_.tolist()}")
+        known = estimator._learner.classes.tolist() if go_on else sorted(labels)
+        if sorted(labels) != known:
+            raise ValueError(f"labels={labels!r} are not those that learning began with: {known}")
     run = Run(
         path_list(paths),
         rule,
         training,
         Reading(**reading),
         Space(n_features, hash_bits, read_size(memory) if isinstance(memory, str) else memory, threads),
-        Labels(None if labels is None else {float(label): label_text(label) for label in labels}),
+        labels_for(rule, None if labels is None else {float(label): label_text(label) for label in labels}),
         estimator._learner if go_on else None,
         Attendant(quiet=not training.verbose),
         check_random_state(estimator.random_state),

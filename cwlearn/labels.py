@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from cwlearn.bad_lines import DECIMAL, Grammar, find_flaw
 from cwlearn.errors import DataError, listed
 from cwlearn.learner import Learner
+from cwlearn.rules import Rule
 from cwlearn.svmlight import Batch
 from cwlearn.text_files import is_plain
 
@@ -30,8 +30,10 @@ class Labels:
         self.forget_counts()
 
     @classmethod
-    def of(cls, learner: Learner) -> Self:
+    def of(cls, learner: Learner) -> Labels:
         """Those that a model has, and no others."""
+        if learner.rule.task == "regression":
+            return Targets()
         if learner.classes.dtype.kind not in "biuf":
             raise DataError(
                 f"the labels of the model are {', '.join(learner.label_names)}, and those of svmlight text are numbers"
@@ -40,6 +42,11 @@ class Labels:
 
     def __len__(self) -> int:
         return len(self.texts)
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are as many as it takes to learn."""
+        return len(self) > 1
 
     def forget_counts(self) -> None:
         self.counts = dict.fromkeys(self.texts, 0)
@@ -108,6 +115,25 @@ class Labels:
                     value = float(token[0])
                     if value not in self.texts and value.is_integer() and find_flaw(line, grammar) is None:
                         self.texts[value], self.counts[value] = token[0].decode("ascii"), 0
+
+
+class Targets(Labels):
+    """The targets of a regression: any numbers, each of which may stand for itself."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+    @property
+    def enough(self) -> bool:
+        return True
+
+    def meet(self, batch: Batch) -> str | None:
+        return None
+
+
+def labels_for(rule: Rule, texts: dict[float, str] | None = None) -> Labels:
+    """What stands at the beginning of a line, for this rule; `texts` are the labels, if they are known."""
+    return Targets() if rule.task == "regression" else Labels(texts)
 
 
 def _lines_here_and_there(path: str) -> list[bytes]:

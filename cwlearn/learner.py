@@ -1,11 +1,12 @@
-"""A learner: a rule, a state and labels.  Everything above (estimators, command line, files) stands on this."""
+"""A learner: a rule, a state, and labels or targets.  Everything above (estimators, command line, files) uses it."""
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,16 @@ from numpy.typing import NDArray
 
 from cwlearn import chances
 from cwlearn._kernels import UPDATES
+from cwlearn.diagonal_state import DiagonalState
 from cwlearn.errors import DataError
+from cwlearn.kernel_options import KernelOptions
 from cwlearn.options import ALL, ANYTHING, BOOLEAN, COUNT, LEVEL, POSITIVE, Options, one_of, option, plain
 from cwlearn.rows import Rows
 from cwlearn.rules import Rule
-from cwlearn.state import NONE, DiagonalState, KernelRule, Tally, new_tally
+from cwlearn.state import NONE, KernelRule, State, Tally, new_tally
 
-# Rows per call of the kernel: long enough to cost nothing, short enough for Ctrl-C and a progress bar.
-BLOCK_NONZEROS = 1 << 24
+# Work at a time, in nonzeros: long enough to cost nothing, short enough for Ctrl-C and a progress bar.
+BLOCK_EFFORT = 1 << 24
 SCORES_AT_ONCE = 1 << 22  # of rows x labels, where only the best label of a row is wanted
 EXACT_TOLERANCE = 1e-12  # of the exact update of several labels: relative error of its step
 EXACT_SWEEPS = 100  # and how often it is improved at most; seldom more than ten
@@ -55,26 +58,32 @@ class Training(Options):
 
 class Learner:
     """Rule + state + labels.  `classes` are sorted; of two, the second one is the positive one, and of more, each has a
-    block of weights of its own."""
+    block of weights of its own; a regression has none."""
 
-    def __init__(self, rule: Rule, training: Training, classes: NDArray[Any], n_features: int) -> None:
+    def __init__(
+        self,
+        rule: Rule,
+        training: Training,
+        classes: NDArray[Any],
+        n_features: int,
+        kernel: KernelOptions | None = None,
+    ) -> None:
         self.rule = rule
         self.training = training
         self.classes = classes
+        self.kernel = kernel
         self.tally = new_tally()
         self.feature_names: NDArray[Any] | None = None  # strings, where the rows came with them
         self.label_texts: list[str] | None = None  # the labels as they were written, where they came from text
         self.hash_bits = 0  # columns are hashes of the indices, of so many bits; 0: they are the indices
         self.unfinished: dict[str, Any] | None = None  # the run that this is a checkpoint of, and how far it has come
         check_update(rule, training)
-        prior = rule.prior_variance(training.initial_variance)
-        dtype = np.dtype(training.dtype)
-        self.state = DiagonalState(n_features, blocks_of(len(classes)), prior, rule.floor, dtype, rule.averaged)
+        self.state = new_state(rule, training, kernel, blocks_of(len(classes)), n_features)
         self._forget()
 
     def _forget(self) -> None:
         """Drop what is derived from the state, and begin with a lock of our own."""
-        self._derived: tuple[Tally, DiagonalState] | None = None
+        self._derived: tuple[Tally, State] | None = None
         self.lock = threading.RLock()  # held while the state changes; again by a save between two blocks of a pass
 
     def __getstate__(self) -> dict[str, Any]:
@@ -89,7 +98,7 @@ class Learner:
         """Value of the feature that is always on."""
         return 1.0 if self.training.fit_intercept else 0.0
 
-    def go_on_with(self, rule: Rule, training: Training) -> None:
+    def go_on_with(self, rule: Rule, training: Training, kernel: KernelOptions | None = None) -> None:
         """Take over changed options; those that the state was built with cannot change any more."""
         check_update(rule, training)
         built_with = {
@@ -97,6 +106,12 @@ class Learner:
             "dtype": (self.training.dtype, training.dtype),
             "fit_intercept": (self.training.fit_intercept, training.fit_intercept),
             "average": (self.rule.averaged, rule.averaged),
+            "covariance": (self.rule.covariance, rule.covariance),
+            **{
+                item.name: (getattr(self.kernel, item.name), getattr(kernel, item.name))
+                for item in (fields(self.kernel) if self.kernel else ())
+                if item.name != "budget"
+            },
         }
         for name, (old, new) in built_with.items():
             if old != new:
@@ -104,7 +119,9 @@ class Learner:
                     f"{name} cannot change from {old!r} to {new!r} once learning has begun; fit with warm_start=False "
                     f"begins anew"
                 )
-        self.rule, self.training = rule, training
+        self.rule, self.training, self.kernel = rule, training, kernel
+        if kernel is not None:
+            self.state.options = kernel  # type: ignore[attr-defined]
 
     @property
     def label_names(self) -> list[str]:
@@ -159,7 +176,9 @@ class Learner:
         return numbers
 
     def encode(self, labels: NDArray[Any]) -> NDArray[np.float64]:
-        """Labels as the kernel wants them: their numbers, or of two +1 and -1."""
+        """Labels as the kernel wants them: their numbers, or of two +1 and -1; targets as they are."""
+        if self.rule.task == "regression":
+            return np.asarray(labels, np.float64)
         numbers = self.number(labels).astype(np.float64)
         return numbers if self.several else 2 * numbers - 1
 
@@ -190,19 +209,29 @@ class Learner:
             sweeps=EXACT_SWEEPS,
         )
         mean_length = max(1, len(rows.values) // max(1, rows.n_rows))
-        block = max(1, BLOCK_NONZEROS // mean_length)
+        block = max(1, BLOCK_EFFORT // self.state.effort(mean_length))
         with self.lock:
             self.unfinished = None  # a run that something else was learned after cannot be taken up again
             for start in range(0, len(order), block):
                 piece = order[start : start + block]
                 self.tally, done = self.state.learn(rows, targets, weights, piece, rule, self.tally)
                 if done < len(piece):
+                    which = "features" if len(self.classes) else "features or targets"
                     raise DataError(
                         f"the margin of this row, or the step to learn from it, is not a finite number in "
-                        f"{self.state.cells.dtype}: bring the features to another scale",
+                        f"{self.state.dtype}: bring the {which} to another scale",
                         row=int(piece[done]),
                     )
                 report(done)
+
+    def progressive_error(self, since: Tally | None = None) -> float:
+        """How wrong the rows were before they were learned from, all or those since then: the part of mistakes or, for
+        a regression, the root of the mean squared error."""
+        before = since or new_tally()
+        rows = max(1, self.tally["rows"] - before["rows"])
+        if self.rule.task == "regression":
+            return math.sqrt(max(0.0, self.tally["loss"] - before["loss"]) / rows)
+        return (self.tally["mistakes"] - before["mistakes"]) / rows
 
     def train(
         self,
@@ -217,25 +246,25 @@ class Learner:
                 self.learn(rows, targets, weights, order, report)
 
     @property
-    def predictor(self) -> DiagonalState:
+    def predictor(self) -> State:
         """The state that predicts: with the averaged mean, or with the prior that the rows seen suggest, where the rule
         asks for it."""
-        tally, derived = self.tally, self._derived
-        follows_rows = self.rule.covariance == "inclusive" and self.rule.strength == "auto"
-        if not (self.rule.averaged or follows_rows) or not tally["rows"]:
-            return self.state
+        tally, derived, state = self.tally, self._derived, self.state
+        if not (self.rule.averaged or self.rule.follows_rows) or not tally["rows"]:
+            return state
+        assert isinstance(state, DiagonalState)  # no other takes such rules
         if derived is None or derived[0] is not tally:  # every pass makes a new tally
-            if follows_rows:
+            if self.rule.follows_rows:
                 length = tally["squares"] / tally["rows"]
-                state = self.state.shifted(max(0.0, length - 1 / self.state.initial_variance))
+                state = state.shifted(max(0.0, length - 1 / state.initial_variance))
             else:
-                state = self.state.with_average(tally["rows"])
+                state = state.with_average(tally["rows"])
             derived = self._derived = (tally, state)
         return derived[1]
 
     def margins(self, rows: Rows, only_mean: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and variance of w.x for every row, under the Gaussian over w; with more than two labels, by label."""
-        return self.predictor.margins(rows, self.bias, self.rule.covariance == "inclusive", only_mean)
+        return self.predictor.margins(rows, self.bias, self.rule.projection == "inclusive", only_mean)
 
     def scores(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
         """What decides, from the margins.  Two labels: positive for the second one, larger where it is more certain.
@@ -243,7 +272,7 @@ class Learner:
         return mean if self.several else self.rule.score(mean, variance)
 
     def chosen(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The number of the label that the scores decide for; of equal ones, the first."""
+        """The number of the label that the scores, or the means of margins, decide for; of equal ones, the first."""
         return np.argmax(scores, axis=1) if self.several else (scores > 0).astype(np.int64)
 
     def predictions(self, rows: Rows) -> NDArray[np.int64]:
@@ -253,7 +282,7 @@ class Learner:
         for start in range(0, rows.n_rows, step):
             stop = min(start + step, rows.n_rows)
             part = rows if stop - start == rows.n_rows else rows.part(start, stop)
-            numbers[start:stop] = self.chosen(self.scores(*self.margins(part, only_mean=True)))
+            numbers[start:stop] = self.chosen(self.margins(part, only_mean=True)[0])
         return numbers
 
     def probabilities(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -262,6 +291,30 @@ class Learner:
             return self.rule.probabilities(mean, self.rule.score_variance(variance))
         score = self.rule.score(mean, variance)
         return np.column_stack([self.rule.probability(side) for side in (-score, score)])
+
+    # -- regression ----------------------------------------------------------------------------------------------------
+
+    @property
+    def noise(self) -> float:
+        """The r of the rule, as it is by now: the variance of a target around w.x, in the unit of the state."""
+        r = 1 / self.rule.kernel_fields()["C"]
+        if self.rule.strength != "auto":
+            return float(r)
+        return float(r * self.state.initial_variance * self.tally["squares"] / max(1, self.tally["rows"]))
+
+    @property
+    def scale(self) -> float:
+        """What the variances of the state have to be multiplied with, so that noise and prior are in the unit of the
+        targets: the mean of error^2 / (r + v) over the rows, each before it was learned from, which is 1 where targets
+        have the noise r (the marginal likelihood is highest there)."""
+        return self.tally["surprise"] / max(1, self.tally["rows"])
+
+    def deviations(self, variance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The standard deviation of the target of each row around its prediction, from the variance of the margin."""
+        deviations: NDArray[np.float64] = np.sqrt(self.scale * (self.noise + variance))
+        return deviations
+
+    # -- probabilities by draws ----------------------------------------------------------------------------------------
 
     def drawn_probabilities(
         self,
@@ -277,6 +330,33 @@ class Learner:
             variance = variance if self.rule.second_order else np.zeros_like(variance)
             mean, variance = (np.column_stack([np.zeros_like(part), part]) for part in (mean, variance))
         return chances.drawn(mean, variance, draws, random_state, self.rule.outcome)
+
+
+def new_state(rule: Rule, training: Training, kernel: KernelOptions | None, blocks: int, n_features: int) -> State:
+    prior = rule.prior_variance(training.initial_variance)
+    if kernel is not None:
+        from cwlearn.kernel_state import KernelState  # these bring SciPy, and that brings scikit-learn
+
+        return KernelState(n_features, blocks, prior, kernel)
+    if rule.covariance == "full":
+        from cwlearn.full_state import FullState
+
+        return FullState(n_features, blocks, prior)
+    return DiagonalState(n_features, blocks, prior, rule.floor, np.dtype(training.dtype), rule.averaged)
+
+
+def state_bytes(rule: Rule, training: Training, blocks: int, n_features: int) -> int:
+    """The memory that the state of a linear learner takes."""
+    if rule.covariance == "full":
+        from cwlearn.full_state import FullState
+
+        return FullState.nbytes(n_features, blocks)
+    return DiagonalState.nbytes(n_features, blocks, np.dtype(training.dtype), rule.averaged)
+
+
+def row_dtype(rule: Rule, training: Training) -> str:
+    """The precision that a linear learner wants rows in."""
+    return "float64" if rule.covariance == "full" else training.dtype
 
 
 def blocks_of(n_labels: int) -> int:
@@ -318,6 +398,6 @@ def progress(total: int, learner: Learner) -> Iterator[Callable[[int], object]]:
 
         def advance(done: int) -> None:
             bar.update(done)
-            bar.set_postfix(error=f"{learner.tally['mistakes'] / max(1, learner.tally['rows']):.4f}")
+            bar.set_postfix(error=f"{learner.progressive_error():.4g}")
 
         yield advance

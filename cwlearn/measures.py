@@ -67,5 +67,49 @@ class Measures:
         return result
 
 
+class RegressionMeasures:
+    """Sums of errors, and how well their size was foretold."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.absolute = self.squared = self.log_loss_sum = 0.0
+        self.within = np.zeros(2)  # rows whose error is at most one deviation, and at most two
+        self.foretold = True  # every deviation was positive
+        self._center = 0.0  # the first target: sums of squares around it do not cancel as those around 0 may
+        self._sums = np.zeros(2)  # of target - center and its square
+
+    def add(self, true: NDArray[np.float64], predicted: NDArray[np.float64], deviations: NDArray[np.float64]) -> None:
+        if not len(true):
+            return
+        if not self.rows:
+            self._center = float(true[0])
+        error, away = np.abs(predicted - true), true - self._center
+        self.rows += len(true)
+        self.absolute += float(error.sum())
+        self.squared += float((error**2).sum())
+        self._sums += (away.sum(), (away**2).sum())
+        if self.foretold and (deviations > 0).all():
+            z = error / deviations
+            self.log_loss_sum += float((np.log(deviations) + z**2 / 2 + np.log(2 * np.pi) / 2).sum())
+            self.within += ((z <= 1).sum(), (z <= 2).sum())
+        else:
+            self.foretold = False
+
+    def summary(self) -> dict[str, Any]:
+        """All measures, as plain numbers; what would be 0 / 0 is None."""
+        rows = max(1, self.rows)
+        spread = float(self._sums[1] - self._sums[0] ** 2 / rows)
+        one, two = (float(part) / rows for part in self.within)
+        return {
+            "rows": self.rows,
+            "rmse": float(np.sqrt(self.squared / rows)),
+            "mae": self.absolute / rows,
+            "r2": 1 - self.squared / spread if spread > 0 else None,
+            "log_loss": self.log_loss_sum / rows if self.foretold else None,
+            "within_one_deviation": one if self.foretold else None,
+            "within_two_deviations": two if self.foretold else None,
+        }
+
+
 def _part(count: int, total: int) -> float | None:
     return count / total if total else None

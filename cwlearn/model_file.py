@@ -1,7 +1,6 @@
 """Model files: an `.npz` archive of a JSON header and the arrays of the state, sealed by a checksum.
 
-Weights that no row has touched are left out where that makes the file smaller: `places` then tells which ones are
-there, by their number in the array of means; else it is empty, and all of them are there.
+Which arrays, and what they mean, each kind of state says itself: `State.arrays`.
 
 The file is a ZIP archive of `.npy` members that `numpy.load(path, allow_pickle=False)` opens.  Its archive comment is
 the SHA-256 of everything before the digest, so that a flipped bit, a missing tail or added bytes are all found before
@@ -25,43 +24,30 @@ from numpy.typing import NDArray
 from cwlearn._version import __version__
 from cwlearn.atomic_file import replace_file
 from cwlearn.errors import ModelError, listed
+from cwlearn.kernel_options import KernelOptions
 from cwlearn.learner import Learner, Training
 from cwlearn.options import plain
-from cwlearn.rules import RULES
-from cwlearn.state import NONE, DiagonalState, Tally
+from cwlearn.rules import TASKS
+from cwlearn.state import Tally
 
 FORMAT = "cwlearn model"
 VERSION = 1  # of the layout below; a release reads its own and all earlier ones
 HEADER_LIMIT = 1 << 26
 SEAL = b"cwlearn sha256 "
 DIGEST_LENGTH = 64
-ARRAYS = ("cells", "average", "places", "names")
 
 
 def save(learner: Learner, path: str | os.PathLike[str]) -> None:
     """Write the learner to `path`, replacing what is there only when the new file is whole."""
     with learner.lock:  # nobody learns meanwhile
+        arrays = learner.state.arrays()
         header = json.dumps(_header(learner), ensure_ascii=True).encode("ascii")
         members = {
             "header": np.frombuffer(header, np.uint8),
-            **_weights(learner.state),
+            **{name: array.astype(array.dtype.newbyteorder("<"), copy=False) for name, array in arrays.items()},
             "names": np.frombuffer(json.dumps(_names(learner)).encode("ascii"), np.uint8),
         }
         replace_file(path, lambda file: _write_sealed(file, members))
-
-
-def _weights(state: DiagonalState) -> dict[str, NDArray[Any]]:
-    """The arrays of a state, little-endian: all of it, or the weights that were touched."""
-    cells, average, places = state.cells, state.average, np.empty(0, np.int64)
-    touched = state.touched.reshape(-1)
-    touched[0] = True  # so that there is a place
-    pair = 2 * cells.itemsize
-    if np.count_nonzero(touched) * (pair + places.itemsize) < touched.size * pair:
-        places = np.flatnonzero(touched)
-        cells = np.column_stack([half.reshape(-1)[places] for half in (state.mean, state.variance)])
-        average = average.reshape(-1)[places] if average.size else average
-    members = {"cells": cells, "average": average, "places": places}
-    return {name: array.astype(array.dtype.newbyteorder("<"), copy=False) for name, array in members.items()}
 
 
 def load(path: str | os.PathLike[str]) -> Learner:
@@ -74,11 +60,15 @@ def load(path: str | os.PathLike[str]) -> Learner:
         _check_seal(file, fail)
         try:
             with zipfile.ZipFile(file) as archive:
-                if sorted(archive.namelist()) != sorted(f"{name}.npy" for name in ("header", *ARRAYS)):
+                if not {"header.npy", "names.npy"} <= set(archive.namelist()):
                     fail(f"unexpected members {archive.namelist()[:5]}")
                 header = _read_header(archive)
-                arrays = {name: _read_array(archive, name) for name in ARRAYS}
-            return _learner(header, arrays)
+                learner = _new_learner(header)
+                expected = ("header", "names", *learner.state.arrays_of)
+                if sorted(archive.namelist()) != sorted(f"{name}.npy" for name in expected):
+                    fail(f"unexpected members {archive.namelist()[:5]}")
+                arrays = {name: _read_array(archive, name) for name in expected[1:]}
+            return _filled(learner, header, arrays)
         except (ModelError, MemoryError):
             raise
         except Exception as error:  # whatever a sealed but senseless file can bring zipfile, json and NumPy to
@@ -159,7 +149,9 @@ def _header(learner: Learner) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "written_by": __version__,
+        "task": learner.rule.task,
         "rule": {name: _json_value(value) for name, value in rule.items()},
+        "kernel": learner.kernel and {name: _json_value(value) for name, value in asdict(learner.kernel).items()},
         "training": {name: _json_value(value) for name, value in training.items()},
         "labels": {
             "dtype": learner.classes.dtype.str,
@@ -233,21 +225,30 @@ def _read_array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
     return array
 
 
-def _learner(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Learner:
+def _new_learner(header: dict[str, Any]) -> Learner:
+    """A learner with the options of the file, and no features yet."""
     parameters = dict(header["rule"])
-    name = parameters.pop("name")
-    if name not in RULES:
-        raise ValueError(f"its rule is {name!r}; known are {', '.join(sorted(RULES))}")
+    name, task = parameters.pop("name"), header["task"]
+    if task not in TASKS or name not in TASKS[task]:
+        known = ", ".join(sorted(TASKS.get(task, TASKS)))
+        raise ValueError(f"its rule is {name!r}, its task {task!r}; known are {known}")
     if isinstance(parameters.get("class_weight"), list):
         parameters["class_weight"] = dict(parameters["class_weight"])
-    rule = RULES[name](**parameters)
-    training = Training(**header["training"])
-    labels = _labels(header["labels"]["dtype"], header["labels"]["values"])
+    kernel = header["kernel"]
+    return Learner(
+        TASKS[task][name](**parameters),
+        Training(**header["training"]),
+        _labels(header["labels"]["dtype"], header["labels"]["values"], task),
+        0,
+        None if kernel is None else KernelOptions(**kernel),
+    )
 
+
+def _filled(learner: Learner, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Learner:
     n_features = header["n_features"]
     if not _is_count(n_features):
         raise ValueError(f"its number of features is {n_features!r}")
-    learner = _with_weights(Learner(rule, training, labels, 0), n_features, arrays)
+    learner.state.restore(n_features, arrays)
     if header["prior"] != {"mean": 0.0, "variance": learner.state.initial_variance}:
         raise ValueError(f"its prior {header['prior']} does not fit its parameters")
     names = json.loads(arrays["names"].tobytes().decode("ascii"))
@@ -256,43 +257,15 @@ def _learner(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Learner
             raise ValueError("its names of features do not fit its state")
         learner.feature_names = np.array(names, object)
     learner.tally = _tally(header["tally"])
-    learner.label_texts = _texts(header["labels"]["texts"], len(labels))
+    learner.label_texts = _texts(header["labels"]["texts"], len(learner.classes))
     learner.hash_bits = _hash_bits(header["hash_bits"], n_features)
     learner.unfinished = _unfinished(header["unfinished"])
     return learner
 
 
-def _with_weights(learner: Learner, n_features: int, arrays: dict[str, NDArray[Any]]) -> Learner:
-    """Give the learner the arrays of a file, once every number in them is known to be sound."""
-    state, cells, average, places = learner.state, arrays["cells"], arrays["average"], arrays["places"]
-    size = n_features + 1
-    shape = (len(places), 2) if places.size else (size, *state.cells.shape[1:])
-    if cells.shape != shape or cells.dtype != state.cells.dtype:
-        raise ValueError(f"its state is {cells.dtype} {cells.shape}, not {state.cells.dtype} {shape}")
-    if average.dtype != np.float64 or average.shape != ((shape[0], *shape[2:]) if learner.rule.averaged else (0,)):
-        raise ValueError("its average does not fit its state")
-    if not (np.isfinite(cells).all() and np.isfinite(average).all()):
-        raise ValueError("its state holds numbers that are not finite")
-    if not ((cells[:, 1] >= state.floor).all() and (cells[:, 1] <= state.initial_variance).all()):
-        raise ValueError("its variances are not between the floor and the initial variance")
-    if not places.size:
-        state.cells = cells
-        state.average = average if learner.rule.averaged else NONE
-        return learner
-    if places.ndim != 1 or places.dtype != np.int64 or places[0] < 0 or not (places[1:] > places[:-1]).all():
-        raise ValueError("the places of its weights do not rise")
-    if places[-1] >= size * state.blocks:
-        raise ValueError(f"its weight number {places[-1]} is not of its {n_features} features")
-    state.grow(n_features)
-    feature, label = np.divmod(places, state.blocks)
-    at = feature if state.blocks == 1 else (feature, label)
-    state.mean[at], state.variance[at] = cells[:, 0], cells[:, 1]
-    if learner.rule.averaged:
-        state.average[at] = average
-    return learner
-
-
-def _labels(dtype: str, values: list[Any]) -> NDArray[Any]:
+def _labels(dtype: str, values: list[Any], task: str) -> NDArray[Any]:
+    if task == "regression" and not values:
+        return np.empty(0)
     kind = np.dtype(dtype)
     if kind.kind not in "biufUO" or kind.itemsize > HEADER_LIMIT:
         raise ValueError(f"its labels are of type {dtype}")
@@ -334,8 +307,10 @@ def _tally(counts: dict[str, Any]) -> Tally:
     whole = [counts["rows"], counts["updates"], counts["mistakes"], counts["unsolved"]]
     if not all(map(_is_count, whole)):
         raise ValueError(f"its counts {whole} are not sound")
-    if not 0 <= counts["squares"] < float("inf"):
-        raise ValueError(f"its sum of squares is {counts['squares']}")
+    sums = [counts["loss"], counts["surprise"], counts["squares"]]
+    if not all(type(number) in (int, float) and 0 <= number < float("inf") for number in sums):
+        raise ValueError(f"its sums {sums} are not sound")
     return Tally(
-        rows=whole[0], updates=whole[1], mistakes=whole[2], unsolved=whole[3], squares=float(counts["squares"])
-    )
+        rows=whole[0], updates=whole[1], mistakes=whole[2], unsolved=whole[3],
+        loss=float(sums[0]), surprise=float(sums[1]), squares=float(sums[2]),
+    )  # fmt: skip

@@ -10,7 +10,7 @@ import math
 import re
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -92,6 +92,7 @@ def _read_class_weight(text: str) -> Any:
 
 
 POSITIVE = Check("a positive number", lambda value: is_number(value) and value > 0, float, "X")
+NUMBER = Check("a finite number", is_number, float, "X")
 BOOLEAN = Check("True or False", lambda value: isinstance(value, (bool, np.bool)))
 COUNT = Check("a positive integer", lambda value: is_integer(value) and value >= 1, int, "N")
 LEVEL = Check("an integer >= 0", lambda value: isinstance(value, (int, np.integer)) and value >= 0, int, "N")
@@ -153,11 +154,10 @@ class Options:
             object.__setattr__(self, item.name, plain(value))  # frozen, but not before it is built
 
 
-def describe(owner: type[Options], **defaults: Any) -> str:
-    """The options of a dataclass as the body of a numpydoc Parameters section; `defaults` override its own."""
+def describe(items: list[tuple[Field[Any], Any]]) -> str:
+    """Options with their defaults as the body of a numpydoc Parameters section."""
     lines = []
-    for item in sorted(fields(owner), key=lambda item: bool(item.kw_only)):  # type: ignore[arg-type]
-        default = defaults.get(item.name, item.default)
+    for item, default in sorted(items, key=lambda pair: bool(pair[0].kw_only)):
         lines.append(f"{item.name} : {item.metadata['check'].words}, default={default!r}")
         lines += textwrap.wrap(item.metadata["help"], 100, initial_indent="    ", subsequent_indent="    ")
     return "\n".join(lines) + "\n"

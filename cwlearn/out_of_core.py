@@ -6,6 +6,7 @@ Several epochs, or a shuffle, gather the rows first: in memory while they fit, e
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Generator
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass, field
@@ -17,13 +18,13 @@ from numpy.typing import NDArray
 
 from cwlearn.errors import DataError, ModelError
 from cwlearn.labels import Labels
-from cwlearn.learner import Learner, Training, blocks_of, check_update
+from cwlearn.learner import Learner, Training, blocks_of, check_update, row_dtype, state_bytes
 from cwlearn.machine import free_memory
 from cwlearn.options import COUNT, NOTHING, SIZE, THREADS, Check, Options, is_integer, option
 from cwlearn.row_store import DiskStore, MemoryStore
 from cwlearn.rows import Rows
 from cwlearn.rules import Rule
-from cwlearn.state import NONE, state_bytes
+from cwlearn.state import NONE
 from cwlearn.svmlight import CHUNK_BYTES, Batch, Reader, Reading
 from cwlearn.text_files import displayed, fingerprint, total_size
 
@@ -104,6 +105,7 @@ class Run:
         self._store: MemoryStore | DiskStore | None = None
         self._resumed = self.learner is not None
         self._hash_bits = self.space.hash_bits or 0
+        self._dtype = row_dtype(self.rule, self.training)
         check_update(self.rule, self.training)
         if self.learner is not None:
             self.labels = Labels.of(self.learner)
@@ -163,7 +165,7 @@ class Run:
         reader = Reader(
             self.paths,
             self.reading,
-            dtype=self.training.dtype,
+            dtype=self._dtype,
             hash_bits=self._hash_bits,
             threads=self.space.threads,
             chunk_bytes=self.chunk_bytes,
@@ -193,7 +195,7 @@ class Run:
             return
         most = self.space.features
         if most is None:
-            most = max(0, self._memory // self._state_bytes(0) - 1)
+            most = max(0, bisect_right(range(1 << 62), self._memory, key=self._state_bytes) - 1)
         if batch.highest < most:
             return
         row, index = batch.row_from(most)
@@ -208,11 +210,11 @@ class Run:
         batch.end_before(row, DataError(f"index {index} {what}"))
 
     def _state_bytes(self, n_features: int) -> int:
-        return state_bytes(n_features, blocks_of(len(self.labels)), self.training.dtype, self.rule.averaged)
+        return state_bytes(self.rule, self.training, blocks_of(len(self.labels)), n_features)
 
     @property
     def _of_labels(self) -> str:
-        return f" of {max(2, len(self.labels)):,} labels"
+        return "" if self.rule.task == "regression" else f" of {max(2, len(self.labels)):,} labels"
 
     # -- one pass, in the order of the text ----------------------------------------------------------------------------
 
@@ -246,7 +248,7 @@ class Run:
                     self.watch.restarted()
                     continue
                 first = False
-                if len(self.labels) > 1:
+                if self.labels.enough:
                     with self.watch.undisturbed():
                         self._begin(batch.n_features)
                     self._learn(batch.rows, batch.labels, batch=batch)
@@ -256,7 +258,7 @@ class Run:
 
     def _gather(self) -> None:
         """Read all rows into memory or, as soon as they are too many, into a file."""
-        store: MemoryStore | DiskStore = MemoryStore(self.training.dtype, self._memory)
+        store: MemoryStore | DiskStore = MemoryStore(self._dtype, self._memory)
         self._store = store
         with closing(self._batches()) as batches:
             for batch in batches:
@@ -273,7 +275,7 @@ class Run:
                 f"the checkpoint is of a run with all rows in memory, and they need more than {self._memory:,} bytes: "
                 f"give it more --memory"
             )
-        file = DiskStore(self.training.dtype, self._memory)
+        file = DiskStore(self._dtype, self._memory)
         self._store = file  # to be closed, whatever happens now
         rows, labels = store.rows, store.labels
         step = max(1, rows.n_rows * CHUNK_BYTES // store.nbytes)  # rows as many as come from a chunk of text
@@ -284,7 +286,7 @@ class Run:
 
     def _learn_store(self) -> None:
         store = self._store
-        if store is None or len(self.labels) < 2 or not self.rows:
+        if store is None or not self.labels.enough or not self.rows:
             return
         with self.watch.undisturbed():
             self._begin(store.n_features)
@@ -312,7 +314,9 @@ class Run:
             self.learner = Learner(self.rule, self.training, self.labels.values, n_features)
             self.learner.hash_bits = self._hash_bits
         if not self._resumed:
-            self.learner.label_texts = self.labels.names  # which may change when a label is met for the first time
+            self.learner.label_texts = (
+                self.labels.names or None
+            )  # which may change when a label is met for the first time
         self.learner.grow(n_features)
 
     def _learn(

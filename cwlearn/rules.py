@@ -37,6 +37,7 @@ class Rule(Options):
     """Base of all rules."""
 
     name: ClassVar[str]
+    task: ClassVar[str] = "classification"
     averaged: ClassVar[bool] = False  # predict with the mean of the weights held after each row
     default_epochs: ClassVar[int] = 10
     probabilistic: ClassVar[bool] = True  # `probability` means something
@@ -47,7 +48,12 @@ class Rule(Options):
 
     @property
     def covariance(self) -> str:
-        """What a step does to the covariance; "fixed" marks a first-order rule."""
+        """The shape of the covariance: "diagonal", or "full"."""
+        return "diagonal"
+
+    @property
+    def projection(self) -> str:
+        """What a step does to a diagonal covariance; "fixed" marks a first-order rule."""
         return "kl"
 
     @property
@@ -67,11 +73,16 @@ class Rule(Options):
 
     @property
     def second_order(self) -> bool:
-        return self.covariance != "fixed"
+        return self.projection != "fixed"
 
     @property
     def solvable(self) -> bool:
         """Whether the constraints of several rivals can be met all at once."""
+        return False
+
+    @property
+    def follows_rows(self) -> bool:
+        """Whether the prior is that which the rows seen suggest."""
         return False
 
     @property
@@ -121,11 +132,25 @@ class Rule(Options):
         auto = self.strength == "auto"
         return {
             "kind": KINDS[self.kind],
-            "covariance": COVARIANCES[self.covariance],
+            "covariance": COVARIANCES[self.projection],
             "phi": self.phi,
             "C": 1.0 if auto else float(self.strength),
             "relative": auto,
         }
+
+
+@dataclass(frozen=True)
+class SecondOrderRule(Rule):
+    """Base of the rules that learn a covariance."""
+
+    covariance: str = option(
+        "diagonal",
+        one_of("diagonal", "full"),
+        "The Gaussian's covariance: one variance for each weight, or a matrix (of 8 n_features^2 bytes, one for each "
+        "label if there are more than two), which pays where features are few and correlated; nothing is projected "
+        "then, and the state is always float64.",
+        keyword_only=True,
+    )
 
 
 @dataclass(frozen=True)
@@ -148,7 +173,7 @@ def normal_quantile(confidence: float) -> float:
 
 
 @dataclass(frozen=True)
-class CW(Rule):
+class CW(SecondOrderRule):
     """Confidence-weighted learning: every row is classified correctly with the probability `confidence`.
 
     Variance form: Crammer, Dredze, Pereira, JMLR 13, 2012, eq. 17-18; stdev form: the same, eq. 31, and NIPS 2008.
@@ -173,10 +198,6 @@ class CW(Rule):
         return f"cw-{self.form}"
 
     @property
-    def covariance(self) -> str:
-        return self.projection
-
-    @property
     def phi(self) -> float:
         return normal_quantile(self.confidence)
 
@@ -189,13 +210,9 @@ class CW(Rule):
 
 
 @dataclass(frozen=True)
-class AROW(WeightedRule):
-    """Adaptive regularisation of weights: squared hinge loss, so noisy labels do little harm.
+class AdaptiveRule(SecondOrderRule):
+    """What AROW is for labels and for targets alike."""
 
-    Crammer, Kulesza, Dredze, NIPS 2009, Figure 1.
-    """
-
-    name: ClassVar[str] = "arow"
     regularization: float | str = option(
         "auto", POSITIVE | AUTO, f"The paper's r: larger is slower and steadier. 'auto': 1/r is a constant {RELATIVE}."
     )
@@ -204,16 +221,53 @@ class AROW(WeightedRule):
     )
 
     @property
-    def covariance(self) -> str:
-        return self.projection
-
-    @property
     def strength(self) -> float | str:
         return "auto" if isinstance(self.regularization, str) else 1 / self.regularization
 
 
 @dataclass(frozen=True)
-class SCW(WeightedRule):
+class AROW(WeightedRule, AdaptiveRule):
+    """Adaptive regularisation of weights: squared hinge loss, so noisy labels do little harm.
+
+    Crammer, Kulesza, Dredze, NIPS 2009, Figure 1.
+    """
+
+    name: ClassVar[str] = "arow"
+    confidence_weight: float = option(
+        1.0,
+        POSITIVE,
+        "Weight of the confidence over that of the loss, the paper's lambda_2 / lambda_1 (with lambda_1 = 1 / (2 r)); "
+        "1 is its Figure 1.",
+        keyword_only=True,
+    )
+
+    @property
+    def phi(self) -> float:
+        return self.confidence_weight
+
+
+@dataclass(frozen=True)
+class AROWRegression(AdaptiveRule):
+    """AROW with the squared loss, which is recursive least squares: NIPS 2009, section 3, footnote 1.
+
+    With a full covariance and one epoch it is ridge regression with the penalty r / initial_variance.
+    """
+
+    name: ClassVar[str] = "arow"
+    task: ClassVar[str] = "regression"
+    probabilistic: ClassVar[bool] = False
+
+    @property
+    def kind(self) -> str:
+        return "rls"
+
+    @property
+    def takes_weights(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class SCW(WeightedRule, SecondOrderRule):
     """Soft confidence-weighted learning: CW's constraint with a slack. Wang, Zhao, Hoi, ICML 2012, propositions 1-2."""
 
     name: ClassVar[str] = "scw"
@@ -243,7 +297,7 @@ class SCW(WeightedRule):
 
 
 @dataclass(frozen=True)
-class NHERD(Rule):
+class NHERD(SecondOrderRule):
     """Normal herding: the Gaussian follows a herd of weight vectors. Crammer, Lee, NIPS 2010."""
 
     name: ClassVar[str] = "nherd"
@@ -255,28 +309,35 @@ class NHERD(Rule):
 
 
 @dataclass(frozen=True)
-class SOP(Rule):
-    """Second-order perceptron with a diagonal correlation matrix. Cesa-Bianchi, Conconi, Gentile, 2005; JMLR 2012."""
+class SOP(SecondOrderRule):
+    """Second-order perceptron. Cesa-Bianchi, Conconi, Gentile, 2005; JMLR 2012."""
 
     name: ClassVar[str] = "sop"
     floor: ClassVar[float] = 2.0**-200  # of the prior that "auto" begins with
     a: float | str = option(
         "auto",
         POSITIVE | AUTO,
-        "The multiple of I that the correlation matrix begins with; 'auto': the mean squared length of the rows seen.",
+        "The multiple of I that the correlation matrix begins with; 'auto': the mean squared length of the rows seen "
+        "or, with a full covariance, which cannot follow the rows, 1.",
     )
 
     @property
-    def covariance(self) -> str:
+    def follows_rows(self) -> bool:
+        return isinstance(self.a, str) and self.covariance == "diagonal"
+
+    @property
+    def projection(self) -> str:
         return "inclusive"
 
     @property
     def strength(self) -> float | str:
-        return "auto" if isinstance(self.a, str) else 1.0
+        return "auto" if self.follows_rows else 1.0
 
     def prior_variance(self, initial_variance: float) -> float:
-        """With "auto", as good as no prior: that of the rows seen is added where the state is used."""
-        return 2.0**100 if isinstance(self.a, str) else initial_variance / self.a
+        """If it follows the rows, as good as none: that of the rows seen is added where the state is used."""
+        if self.follows_rows:
+            return 2.0**100
+        return initial_variance if isinstance(self.a, str) else initial_variance / self.a
 
 
 @dataclass(frozen=True)
@@ -303,7 +364,7 @@ class PassiveAggressive(WeightedRule):
         return "pa-i" if self.loss == "hinge" else "pa-ii"
 
     @property
-    def covariance(self) -> str:
+    def projection(self) -> str:
         return "fixed"
 
     @property
@@ -333,12 +394,12 @@ class Perceptron(Rule):
         return self.average
 
     @property
-    def covariance(self) -> str:
+    def projection(self) -> str:
         return "fixed"
 
 
 @dataclass(frozen=True)
-class Logistic(WeightedRule):
+class Logistic(WeightedRule, SecondOrderRule):
     """Logistic regression, online: a Laplace posterior carried from row to row, or plain gradient descent."""
 
     name: ClassVar[str] = "logistic"
@@ -347,12 +408,17 @@ class Logistic(WeightedRule):
         "auto", POSITIVE | AUTO, f"Step of plain SGD; unused by the posterior. 'auto' is a constant {RELATIVE}."
     )
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.covariance == "full" and not self.bayesian:
+            raise ValueError("covariance='full' needs bayesian=True: plain SGD learns no covariance")
+
     @property
     def kind(self) -> str:
         return "bayesian-logistic" if self.bayesian else "logistic-sgd"
 
     @property
-    def covariance(self) -> str:
+    def projection(self) -> str:
         return "kl" if self.bayesian else "fixed"
 
     @property
@@ -381,4 +447,8 @@ class Logistic(WeightedRule):
 
 RULES: dict[str, type[Rule]] = {
     rule.name: rule for rule in (CW, AROW, SCW, NHERD, SOP, PassiveAggressive, Perceptron, Logistic)
+}
+TASKS: dict[str, dict[str, type[Rule]]] = {
+    "classification": RULES,
+    "regression": {rule.name: rule for rule in (AROWRegression,)},
 }

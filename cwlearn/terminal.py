@@ -14,6 +14,7 @@ from cwlearn.errors import DataError
 from cwlearn.messages import show, tell_skipped
 from cwlearn.out_of_core import Run, Watch
 from cwlearn.signals import handled
+from cwlearn.state import new_tally
 from cwlearn.svmlight import Batch
 
 PATIENCE = 0.5  # seconds without a bar
@@ -93,9 +94,8 @@ class Attendant(Watch):
     def _facts(self, run: Run) -> dict[str, str]:
         if run.learner is None or not run.learner.tally["rows"]:
             return {}
-        tally = run.learner.tally
         speed = run.done / max(1e-9, time.monotonic() - self._start)
-        return {"rows/s": f"{speed:.3g}", "error": f"{tally['mistakes'] / tally['rows']:.4f}"}
+        return {"rows/s": f"{speed:.3g}", "error": f"{run.learner.progressive_error():.4g}"}
 
     def skipped(self, flaw: DataError) -> None:
         self._bar.close()
@@ -148,18 +148,16 @@ class Table:
 
     def __init__(self) -> None:
         self._next = 1
-        self._rows = self._mistakes = 0
+        self._before = new_tally()
 
     def row(self, run: Run, last: bool = False) -> None:
         assert run.learner is not None
-        tally = run.learner.tally
-        if not self._rows:
+        tally, before = run.learner.tally, self._before
+        if not before["rows"]:
             show(f"{'error':>10} {'since last':>10} {'rows':>12} {'updates':>12} {'features':>12}")
-        if (last or tally["rows"] >= self._next) and tally["rows"] > self._rows:
-            since = (tally["mistakes"] - self._mistakes) / (tally["rows"] - self._rows)
+        if (last or tally["rows"] >= self._next) and tally["rows"] > before["rows"]:
             show(
-                f"{tally['mistakes'] / tally['rows']:10.6f} {since:10.6f} {tally['rows']:12,} {tally['updates']:12,} "
-                f"{run.learner.state.n_features:12,}"
+                f"{run.learner.progressive_error():10.6f} {run.learner.progressive_error(before):10.6f} "
+                f"{tally['rows']:12,} {tally['updates']:12,} {run.learner.state.n_features:12,}"
             )
-            self._rows, self._mistakes = tally["rows"], tally["mistakes"]
-            self._next = 2 * self._rows
+            self._before, self._next = tally, 2 * tally["rows"]

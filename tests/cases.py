@@ -28,6 +28,7 @@ RULES = [
     rules.AROW(regularization=0.7),
     rules.AROW(regularization=3.0, projection="l2"),
     rules.AROW(regularization="auto"),
+    rules.AROW(regularization=0.7, confidence_weight=0.3),
     rules.SCW(confidence=0.7, C=0.2, loss="hinge"),
     rules.SCW(confidence=0.7, C=0.2, loss="squared_hinge"),
     rules.SCW(C="auto", loss="hinge"),
@@ -50,7 +51,10 @@ WEIGHTED = [
 
 
 def rule_id(rule: rules.Rule) -> str:
-    return repr(rule).replace("class_weight=None, ", "").replace("class_weight=None", "").replace(" ", "")
+    text = repr(rule)
+    for default in ("class_weight=None", "covariance='diagonal'", "confidence_weight=1.0"):
+        text = text.replace(f"{default}, ", "").replace(default, "")
+    return text.replace(", )", ")").replace(" ", "")
 
 
 def random_rows(n_rows=60, n_features=25, density=0.3, seed=0, noise=0.0):
@@ -93,7 +97,7 @@ def reference_of(learner: Learner) -> Reference | LabelReference:
     options = {
         "phi": rule.phi,
         "C": 1.0 if auto else rule.strength,
-        "covariance": rule.covariance,
+        "covariance": rule.projection,
         "initial_variance": learner.state.initial_variance,
         "bias": learner.bias,
         "relative": auto,
@@ -120,4 +124,4 @@ def reference_of(learner: Learner) -> Reference | LabelReference:
 
 
 def rows_of(X, learner):
-    return as_rows(X, learner.state.cells.dtype)
+    return as_rows(X, learner.state.dtype)

@@ -22,7 +22,7 @@ import math
 import numpy as np
 
 FIRST_ORDER = ("perceptron", "pa", "pa-i", "pa-ii", "logistic-sgd")
-SECOND_ORDER = ("cw-variance", "cw-stdev", "scw-i", "scw-ii", "arow", "nherd", "sop", "bayesian-logistic")
+SECOND_ORDER = ("cw-variance", "cw-stdev", "scw-i", "scw-ii", "arow", "nherd", "sop", "bayesian-logistic", "rls")
 COVARIANCES = ("fixed", "kl", "l2", "exact", "inclusive")
 LARGEST = 1e300  # of alpha and g: keeps them finite when the variances have all but vanished
 
@@ -56,6 +56,8 @@ def step(kind, phi, C, m, v):
     if kind == "bayesian-logistic":  # MIT section 4: the mode along S x, and the Hessian there; C weighs the loss
         z = bisect(lambda z: z - m - C * v * sigmoid(-z), m, m + C * v)
         return C * sigmoid(-z), C * sigmoid(z) * sigmoid(-z)
+    if kind == "rls":  # A9 footnote 1: recursive least squares with r = 1/C; m is the error mu.x - t
+        return -m / (v + 1 / C), C
     if kind in ("cw-variance", "cw-stdev", "scw-i", "scw-ii"):
         if m >= phi * (v if kind == "cw-variance" else math.sqrt(v)):  # J12 (10); (9), (19) and erratum 8
             return 0.0, 0.0
@@ -69,9 +71,10 @@ def step(kind, phi, C, m, v):
         return min(C, loss / v), 0.0
     if kind == "pa-ii":  # P6 Fig. 1
         return loss / (v + 1 / (2 * C)), 0.0
-    if kind == "arow":  # A9 (7), (8), with r = 1/C
-        r = 1 / C
-        return loss / (v + r), 1 / r
+    if kind == "arow":  # A9 (1): lambda1 = C/2, lambda2 = phi lambda1; with phi = 1 its (7), (8), r = 1/C
+        lambda1 = C / 2
+        lambda2 = phi * lambda1
+        return 2 * lambda1 * loss / (1 + 2 * lambda1 * v), 2 * lambda2
     if kind == "nherd":  # H10 full-covariance update
         return loss / (v + 1 / C), 2 * C + C**2 * v
     raise ValueError(f"unknown kind {kind!r}")

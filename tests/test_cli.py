@@ -454,7 +454,7 @@ def test_train_says_the_same_in_words_and_nothing_if_it_is_to_be_quiet(text, tmp
 
 
 def test_verbose_prints_a_table_of_the_falling_error(tmp_path, text, monkeypatch):
-    monkeypatch.setattr("cwlearn.learner.BLOCK_NONZEROS", 20)
+    monkeypatch.setattr("cwlearn.learner.BLOCK_EFFORT", 20)
     outcome = succeed("train", text, "-m", tmp_path / "m.npz", "--epochs", 4, "--verbose", "--json")
     lines = outcome.err.splitlines()
     assert lines[0].split() == ["error", "since", "last", "rows", "updates", "features"]
@@ -569,7 +569,7 @@ def test_features_that_were_never_seen_are_counted_and_scored_with_the_prior(tex
         succeed("train", text, "-m", model, "-a", algorithm, "--initial-variance", 0.5, "--quiet")
         learner = model_file.load(model)
         learner.grow(2001)
-        mean, variance = learner.margins(as_rows(wide, learner.state.cells.dtype))
+        mean, variance = learner.margins(as_rows(wide, learner.state.dtype))
         outcome = succeed("predict", other, "-m", model, "--margin")
         numbers = np.array([line.split()[1:] for line in outcome.out.splitlines()], float)
         np.testing.assert_allclose(numbers, np.column_stack([mean, variance]), rtol=1e-8)
@@ -695,7 +695,12 @@ def test_inspect_tells_what_is_in_a_model(text, tmp_path):
     learner = model_file.load(model)
     facts = succeed("inspect", model, "--top", 3, "--json").json
     assert facts["algorithm"] == "cw"
-    assert facts["parameters"] == {"confidence": 0.8, "form": "variance", "projection": "kl"}
+    assert facts["parameters"] == {
+        "confidence": 0.8,
+        "form": "variance",
+        "projection": "kl",
+        "covariance": "diagonal",
+    }
     assert facts["dtype"] == "float64"
     assert facts["labels"] == ["-1", "+1"]
     assert facts["features"] == 25

@@ -21,7 +21,7 @@ import time
 import numpy as np
 import pytest
 
-from cwlearn import model_file, out_of_core, state, text_files
+from cwlearn import diagonal_state, model_file, out_of_core, text_files
 from cwlearn.errors import DataError
 from cwlearn.out_of_core import Run
 from cwlearn.svmlight import Reader
@@ -266,7 +266,7 @@ def test_ctrl_c_while_the_model_grows_leaves_a_sound_checkpoint_or_none(tmp_path
     path = tmp_path / "data.svm"
     path.write_text("".join(f"{(-1) ** row} 0:1 {4**row}:1\n" for row in range(9)))
     monkeypatch.setattr(Run.__init__, "__defaults__", (*Run.__init__.__defaults__[:-1], 20))
-    original, calls = state._longer, itertools.count()
+    original, calls = diagonal_state._longer, itertools.count()
 
     def longer(array, size):
         result = original(array, size)
@@ -276,7 +276,7 @@ def test_ctrl_c_while_the_model_grows_leaves_a_sound_checkpoint_or_none(tmp_path
         return result
 
     with monkeypatch.context() as patch:
-        patch.setattr(state, "_longer", longer)
+        patch.setattr(diagonal_state, "_longer", longer)
         outcome = cwlearn("train", path, "-m", tmp_path / "m.npz", "--epochs", 1, "--checkpoint", 60)
     assert outcome.status == 130
     assert next(calls) == 5

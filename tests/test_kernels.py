@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from cwlearn import _kernels, rules, state
+from cwlearn import _kernels, diagonal_state, rules
 from cwlearn._chances import normal_cdf
 from cwlearn._kernels import KINDS, exact_answer, rule_answer
 from tests import reference
@@ -54,7 +54,7 @@ def test_agrees_with_the_reference(rule, dtype, tolerance, index, intercept):
 @given(kind=st.sampled_from(sorted(set(KINDS) - {"sop"})), phi=phis, C=st.floats(1e-3, 1e3), m=margins, v=scales)
 def test_every_rule_answers_as_the_reference_does(kind, phi, C, m, v):
     alpha, gain = rule_answer(KINDS[kind], phi, C, m, v)
-    assert alpha >= 0
+    assert alpha >= 0 or kind == "rls"  # a regression may go both ways
     assert gain >= 0
     expected_alpha, expected_gain = reference.step(kind, phi, C, m, v)
     # Close to the border of the constraint alpha is a difference of nearly equal numbers in any formula.
@@ -209,8 +209,8 @@ def test_all_processors_get_the_same_bits(rule, monkeypatch):
         builds.append(pytest.importorskip("cwlearn._kernels_v3"))
     results = set()
     for build in builds:
-        monkeypatch.setattr(state, "learn_rows", build.learn_rows)
-        monkeypatch.setattr(state, "margin_rows", build.margin_rows)
+        monkeypatch.setattr(diagonal_state, "learn_rows", build.learn_rows)
+        monkeypatch.setattr(diagonal_state, "margin_rows", build.margin_rows)
         learner = new_learner(rule)
         rows = rows_of(X, learner)
         learner.learn(rows, y)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from cwlearn import _kernels, learner, rules, state
+from cwlearn import _kernels, diagonal_state, learner, rules
 from cwlearn.errors import DataError
 from tests.cases import RULES, labelled_rows, new_learner, reference_of, rows_of, rule_id
 
@@ -180,8 +180,8 @@ def test_all_processors_get_the_same_bits(rule, k, update, monkeypatch):
         builds.append(pytest.importorskip("cwlearn._kernels_v3"))
     results = set()
     for build in builds:
-        monkeypatch.setattr(state, "learn_rows", build.learn_rows)
-        monkeypatch.setattr(state, "margin_rows", build.margin_rows)
+        monkeypatch.setattr(diagonal_state, "learn_rows", build.learn_rows)
+        monkeypatch.setattr(diagonal_state, "margin_rows", build.margin_rows)
         model = new_learner(rule, n_labels=5, n_constraints=k, multiclass_update=update)
         rows = rows_of(X, model)
         model.learn(rows, y)

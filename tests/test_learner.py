@@ -46,7 +46,7 @@ def test_blocks_of_the_kernel_change_nothing(monkeypatch):
     X, y = random_rows()
     whole, blocked = new_learner(rules.AROW()), new_learner(rules.AROW())
     whole.learn(rows_of(X, whole), y)
-    monkeypatch.setattr(learner_module, "BLOCK_NONZEROS", 20)
+    monkeypatch.setattr(learner_module, "BLOCK_EFFORT", 20)
     done = []
     blocked.learn(rows_of(X, blocked), y, report=done.append)
     assert len(done) > 5
@@ -143,7 +143,7 @@ def test_a_prediction_during_a_pass_is_not_kept_after_it(monkeypatch):
     X, y = random_rows()
     learner = new_learner(rules.Perceptron(average=True))
     rows = rows_of(X, learner)
-    monkeypatch.setattr(learner_module, "BLOCK_NONZEROS", 20)
+    monkeypatch.setattr(learner_module, "BLOCK_EFFORT", 20)
     learner.learn(rows, y, report=lambda done: learner.margins(rows))  # many times, each on another state
     assert (learner.margins(rows)[0] == copy.deepcopy(learner).margins(rows)[0]).all()
 

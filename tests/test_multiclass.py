@@ -394,7 +394,7 @@ def test_features_that_were_never_touched_are_not_counted(tmp_path):
 
 def tampered(model, tmp_path, change):
     """A sealed file whose arrays have been changed."""
-    members = model_file._weights(model.state)
+    members = model.state.arrays()
     header = model_file._header(model)
     change(members, header)
     members = {

@@ -496,7 +496,7 @@ def test_labels_given_in_python_are_checked(text):
 
 def test_only_our_classifiers_can_be_trained(text):
     for other in ("arow", package.AROWClassifier, None):
-        with pytest.raises(TypeError, match="expected a classifier of cwlearn"):
+        with pytest.raises(TypeError, match="expected a linear estimator of cwlearn"):
             package.train_svmlight(text, other)
 
 

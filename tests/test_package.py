@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import cwlearn
-from cwlearn.estimators import CLASSIFIERS
+from cwlearn.estimators import CLASSIFIERS, KERNEL_CLASSIFIERS
 from cwlearn.learner import Training
 from cwlearn.rules import RULES
 
@@ -51,7 +51,9 @@ def test_every_public_name_is_there():
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         cwlearn.nonsense  # noqa: B018
     classes = {name for name in cwlearn.__all__ if name.endswith("Classifier")}
-    assert classes == {classifier.__name__ for classifier in CLASSIFIERS.values()}
+    known = (*CLASSIFIERS.values(), *KERNEL_CLASSIFIERS.values())
+    assert classes == {classifier.__name__ for classifier in known}
+    assert {name for name in cwlearn.__all__ if name.endswith("Regressor")} == {"AROWRegressor"}
     assert set(RULES) == set(CLASSIFIERS)
 
 

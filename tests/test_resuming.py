@@ -15,8 +15,8 @@ import pytest
 import cwlearn as package
 from cwlearn import learner as learner_module
 from cwlearn import model_file
+from cwlearn.diagonal_state import DiagonalState
 from cwlearn.out_of_core import Run
-from cwlearn.state import DiagonalState
 from cwlearn.terminal import Attendant
 from tests.cases import RULES, WEIGHTED, rule_id
 from tests.text_cases import SMALL, bits, compressed, cwlearn, fail, flags, random_text, succeed, trained
@@ -131,7 +131,7 @@ def small_steps(monkeypatch):
     """Chunks of a few lines, and calls of the kernel for a few rows."""
     assert list(inspect.signature(Run).parameters)[-1] == "chunk_bytes"
     monkeypatch.setattr(Run.__init__, "__defaults__", (*Run.__init__.__defaults__[:-1], 400))
-    monkeypatch.setattr(learner_module, "BLOCK_NONZEROS", 60)
+    monkeypatch.setattr(learner_module, "BLOCK_EFFORT", 60)
 
 
 @pytest.fixture

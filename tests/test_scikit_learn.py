@@ -16,6 +16,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from cwlearn.classifier import Weighted
 from cwlearn.estimators import (
     CLASSIFIERS,
     AROWClassifier,
@@ -24,7 +25,6 @@ from cwlearn.estimators import (
     PassiveAggressiveClassifier,
     PerceptronClassifier,
 )
-from cwlearn.linear_classifier import Weighted
 
 VARIANTS = [
     *(classifier() for classifier in CLASSIFIERS.values()),

@@ -1,0 +1,215 @@
+"""The Gaussian with a full covariance: one matrix for each block of weights, changed in place by BLAS.
+
+A row costs a product Sx and a rank-one change of S, each of which passes over one triangle of S once; the other one
+stays 0.  A row of few features needs only its columns of S for the product.
+
+Symmetry cannot be lost, there being one triangle only.  Positive definiteness can, by rounding, in a direction whose
+variance has fallen to some 1e-16 of others.  No row makes the variance along itself less than FLOOR of the initial one;
+where a row finds one that is less all the same, or even negative, S gets as much of the unit matrix added as it takes:
+a little less confidence in all weights, a sound matrix, and the row is learned from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import daxpy, dsymm, dsymv, dsyr
+
+from cwlearn.projected_state import FLOOR, ROW_EFFORT, ProjectedState, View
+from cwlearn.rows import Rows
+from cwlearn.state import NONE, LinearState, check_layout, check_memory
+
+SPARSE = 64  # a product takes columns one by one if that many times their number is less than all of them
+ROWS_AT_ONCE = 256  # of a product with many rows
+
+
+class FullState(ProjectedState, LinearState):
+    """Mean and covariance by block; number 0 is the intercept, number j + 1 is feature j."""
+
+    kind: ClassVar[str] = "full"
+    arrays_of: ClassVar[tuple[str, ...]] = ("means", "triangles")
+
+    def __init__(self, n_features: int, blocks: int, initial_variance: float) -> None:
+        super().__init__(blocks, initial_variance, FLOOR, np.dtype(np.float64))
+        self.means: NDArray[np.float64] = np.empty((blocks, 0))
+        self.covariances: NDArray[np.float64] = np.empty((0, 0, blocks), order="F")  # lower triangles
+        self.repairs = 0  # times that a variance had been lost
+        self.grow(n_features)
+
+    @staticmethod
+    def nbytes(n_features: int, blocks: int) -> int:
+        """The memory that such a state takes."""
+        return blocks * 8 * (n_features + 1) * (n_features + 2)
+
+    def grow(self, n_features: int) -> None:
+        old, size = len(self.covariances), n_features + 1
+        if size > old:
+            bytes_needed = self.nbytes(n_features, self.blocks)
+            labels = f" x {self.blocks:,} labels" if self.blocks > 1 else ""
+            check_memory(bytes_needed, bytes_needed, f"full covariances of {n_features:,} features{labels}")
+            means = np.zeros((self.blocks, size))
+            covariances = np.zeros((size, size, self.blocks), order="F")
+            means[:, :old] = self.means
+            covariances[:old, :old] = self.covariances
+            new = np.arange(old, size)
+            covariances[new, new] = self.initial_variance
+            self.means, self.covariances = means, covariances
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.means.dtype
+
+    @property
+    def n_features(self) -> int:
+        return len(self.covariances) - 1
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        return self.means[0] if self.blocks == 1 else self.means.T
+
+    @property
+    def variance(self) -> NDArray[np.float64]:
+        diagonals = np.diagonal(self.covariances)  # by block
+        return diagonals[0] if self.blocks == 1 else diagonals.T
+
+    @property
+    def touched(self) -> NDArray[np.bool_]:
+        touched: NDArray[np.bool_] = (self.mean != 0) | (self.variance != self.initial_variance)
+        return touched
+
+    def effort(self, length: int) -> int:
+        return ROW_EFFORT + len(self.covariances) ** 2 // 64
+
+    def covariance(self, block: int) -> NDArray[np.float64]:
+        """The whole matrix of a block."""
+        lower = self.covariances[:, :, block]
+        return lower + np.tril(lower, -1).T
+
+    def views(self, rows: Rows, order: list[int], bias: float) -> Iterator[View]:
+        view = _RowView(self, bias)
+        features = view.x[1:]
+        for i in order:
+            part = slice(rows.indptr[i], rows.indptr[i + 1])
+            columns = rows.indices[part]
+            features[columns] = rows.values[part]
+            view.look(columns, math.sqrt(rows.squares[i] + bias * bias))
+            yield view
+            features[columns] = 0
+
+    def margins(
+        self, rows: Rows, bias: float, inclusive: bool, only_mean: bool = False
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        only_mean = only_mean and not inclusive
+        shape = (rows.n_rows, self.blocks)
+        mean, variance = np.empty(shape), np.empty((0, self.blocks) if only_mean else shape)
+        for start in range(0, rows.n_rows, ROWS_AT_ONCE):
+            stop = min(start + ROWS_AT_ONCE, rows.n_rows)
+            x = dense(rows.part(start, stop), bias)
+            mean[start:stop] = x @ self.means.T
+            for block in () if only_mean else range(self.blocks):
+                products = dsymm(1.0, self.covariances[:, :, block], x.T, lower=1)
+                variance[start:stop, block] = np.einsum("ji,ij->i", products, x)
+        if not only_mean:
+            np.maximum(variance, self.floor * (rows.squares + bias * bias)[:, None], out=variance)
+        if inclusive:  # SOP: the row itself is in the correlation matrix (its full form, where no sign changes)
+            mean /= 1 + variance
+        if self.blocks == 1:
+            mean, variance = mean[:, 0], variance[:, 0]
+        return mean, NONE if only_mean else variance
+
+    # -- model files ---------------------------------------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The triangles are packed column by column, block by block."""
+        return {"means": self.means, "triangles": np.stack([packed(self.covariances[:, :, z]) for z in self._blocks])}
+
+    @property
+    def _blocks(self) -> range:
+        return range(self.blocks)
+
+    def restore(self, n_features: int, arrays: dict[str, NDArray[Any]]) -> None:
+        size = n_features + 1
+        means, triangles = arrays["means"], arrays["triangles"]
+        check_layout("mean", means, np.float64, (self.blocks, size))
+        check_layout("covariance", triangles, np.float64, (self.blocks, size * (size + 1) // 2))
+        self.grow(n_features)
+        for z in self._blocks:
+            unpack(triangles[z], self.covariances[:, :, z])
+        if not ((self.variance > 0).all() and (self.variance <= self.initial_variance * (1 + 1e-6)).all()):
+            raise ValueError("its variances are not between 0 and the initial variance")
+        self.means = means
+
+
+class _RowView(View):
+    """A row spread out over all features, and the products of it that are at work."""
+
+    def __init__(self, state: FullState, bias: float) -> None:
+        self._state = state
+        self.x = np.zeros(state.n_features + 1)
+        self.x[0] = bias
+        self._products: dict[int, NDArray[np.float64]] = {}  # Sx by label
+
+    def look(self, columns: NDArray[Any], length: float) -> None:
+        """At the row that has been put into x."""
+        self._columns = columns
+        self.length = length
+        self.means = self._state.means @ self.x
+        self._products.clear()
+
+    def variance(self, label: int) -> float:
+        S = self._state.covariances[:, :, label]
+        product = self._product(S)
+        self._products[label] = product
+        v = float(self.x @ product)
+        least = self._state.floor * self.length * self.length
+        if v < least:  # lost, or never more than this: see the head of this file
+            missing = (least - v) / (self.length * self.length)
+            S[np.diag_indices(len(S))] += missing
+            product += missing * self.x
+            self._state.repairs += 1
+            return least
+        return v
+
+    def _product(self, S: NDArray[np.float64]) -> NDArray[np.float64]:
+        size = len(S)
+        if SPARSE * len(self._columns) >= size:
+            product: NDArray[np.float64] = dsymv(1.0, S, self.x, lower=1)
+            return product
+        product = np.zeros(size)
+        flat = S.reshape(-1, order="F")
+        for j in (0, *(self._columns + 1).tolist()):
+            factor = self.x[j]
+            daxpy(flat, product, size - j, factor, offx=j * size + j, offy=j)  # the column, from the diagonal down
+            if j:
+                daxpy(flat, product, j, factor, offx=j, incx=size)  # the row, up to the diagonal
+        return product
+
+    def move(self, label: int, along: float, shrink: float) -> None:
+        product = self._products[label]
+        if shrink:
+            dsyr(-shrink, product, lower=1, a=self._state.covariances[:, :, label], overwrite_a=1)
+        self._state.means[label] += along * product
+
+
+def dense(rows: Rows, bias: float) -> NDArray[np.float64]:
+    """Rows as lines of a matrix, the intercept first."""
+    x = np.zeros((rows.n_rows, rows.n_features + 1))
+    x[:, 0] = bias
+    x[np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr)), rows.indices + 1] = rows.values
+    return x
+
+
+def packed(lower: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A lower triangle as its columns, one after the other."""
+    return np.concatenate([lower[j:, j] for j in range(len(lower))])
+
+
+def unpack(columns: NDArray[np.float64], lower: NDArray[np.float64]) -> None:
+    start = 0
+    for j in range(len(lower)):
+        lower[j:, j] = columns[start : start + len(lower) - j]
+        start += len(lower) - j

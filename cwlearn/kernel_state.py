@@ -1,0 +1,352 @@
+"""The Gaussian in the dual form of the representer theorems (N8 theorem 2, A9 lemma 1), for any kernel.
+
+Nothing is held but rows that were updated on, and for each block of weights coefficients nu and a matrix Psi of them:
+
+    mu = X'nu,   S = a I + X'Psi X      so that      mu.x = nu.k,   x'Sx = a K(x, x) + k'Psi k,   k = K(X, x)
+
+In these terms Sx = a x + X'(Psi k) is a vector c: Psi k on the kept rows, and a on x itself, which is kept from now on.
+An intercept is a feature that is always 1, so it adds 1 to the kernel.
+
+A row that is kept already is not kept twice.  To forget row i is to take out what it had added to the natural
+parameters S^-1 and S^-1 mu, as if it had never been learned from.  With S^-1 = I/a + X'GX, G diagonal, that is the
+inverse of Woodbury's formula:
+
+    nu -= Psi_i nu_i / Psi_ii,   Psi -= Psi_i Psi_i' / Psi_ii      so that line and column i are 0, and S has grown
+
+and nu_i^2 / |Psi_ii| is how much worse the mean fits what was learned (as in sparse online Gaussian processes: Csato,
+Opper, "Sparse On-Line Gaussian Processes", 2002).  Beyond a budget the row with the least of it goes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import dsymm, dsymv, dsyr
+from scipy.sparse import csr_matrix
+from sklearn.metrics.pairwise import pairwise_kernels
+
+from cwlearn.errors import DataError
+from cwlearn.full_state import packed, unpack
+from cwlearn.kernel_options import KernelOptions
+from cwlearn.projected_state import FLOOR, ROW_EFFORT, ProjectedState, View
+from cwlearn.rows import Rows
+from cwlearn.state import NONE, check_layout, check_memory
+
+ROWS_AT_ONCE = 128  # whose kernels are computed together
+TINY = 1e-100
+FEW = 1024  # features, up to which matrices are always dense
+DENSE = 0.1  # and beyond it, where this part of the values or more are not 0
+
+
+class Block:
+    """The coefficients of one block of weights, over `members`, numbers of kept rows.
+
+    Arrays have room for more members, for which they hold zeros: BLAS wants whole matrices.
+    """
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.members: NDArray[np.int64] = np.empty(0, np.int64)
+        self.nu: NDArray[np.float64] = np.empty(0)
+        self.psi: NDArray[np.float64] = np.empty((0, 0), order="F")  # its lower triangle
+
+    def make_room(self, n: int) -> None:
+        if n > len(self.nu):
+            room = n + max(16, n // 5)
+            check_memory(8 * room * room, 8 * room * room, f"the coefficients of {n:,} kept rows")
+            members, nu, psi = np.zeros(room, np.int64), np.zeros(room), np.zeros((room, room), order="F")
+            members[: self.n], nu[: self.n] = self.members[: self.n], self.nu[: self.n]
+            psi[: self.n, : self.n] = self.psi[: self.n, : self.n]
+            self.members, self.nu, self.psi = members, nu, psi
+
+    def kernels(self, k: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Those of the members, from those of all kept rows (along the last axis), and zeros."""
+        mine = np.zeros((*k.shape[:-1], len(self.nu)))
+        mine[..., : self.n] = k[..., self.members[: self.n]]
+        return mine
+
+    def place_of(self, row: int) -> int:
+        """The place of a kept row among the members, where it may be new."""
+        found = np.flatnonzero(self.members[: self.n] == row)
+        if len(found):
+            return int(found[0])
+        self.make_room(self.n + 1)
+        self.members[self.n] = row
+        self.n += 1
+        return self.n - 1
+
+    def forget(self, row: int) -> None:
+        """Take a kept row out; the last member takes its place."""
+        found = np.flatnonzero(self.members[: self.n] == row)
+        if not len(found):
+            return
+        place, last = int(found[0]), self.n - 1
+        gone = self._column(place)
+        if gone[place] < 0:
+            self.nu -= gone * (self.nu[place] / gone[place])
+            dsyr(-1 / gone[place], gone, lower=1, a=self.psi, overwrite_a=1)
+        self._set_column(place, np.zeros_like(gone))
+        if place != last:
+            moved = self._column(last)
+            self._set_column(last, np.zeros_like(moved))
+            moved[place], moved[last] = moved[last], 0
+            self._set_column(place, moved)
+            self.members[place], self.nu[place] = self.members[last], self.nu[last]
+        self.nu[last] = 0
+        self.n = last
+
+    def rename(self, row: int, new: int) -> None:
+        """A kept row has got another number."""
+        members = self.members[: self.n]
+        members[members == row] = new
+
+    def _column(self, j: int) -> NDArray[np.float64]:
+        return np.concatenate([self.psi[j, :j], self.psi[j:, j]])
+
+    def _set_column(self, j: int, column: NDArray[np.float64]) -> None:
+        self.psi[j, :j], self.psi[j:, j] = column[:j], column[j:]
+
+
+class KernelState(ProjectedState):
+    """Kept rows, and coefficients of them by block."""
+
+    kind: ClassVar[str] = "kernel"
+    arrays_of: ClassVar[tuple[str, ...]] = (
+        "gamma", "indptr", "indices", "values", "counts", "members", "coefficients", "triangles",
+    )  # fmt: skip
+
+    def __init__(self, n_features: int, blocks: int, initial_variance: float, options: KernelOptions) -> None:
+        super().__init__(blocks, initial_variance, FLOOR, np.dtype(np.float64))
+        self.options = options
+        self.gamma = 0.0  # of the kernel; it may depend on the first rows
+        self.kept: list[tuple[NDArray[np.int64], NDArray[np.float64]]] = []  # columns and values
+        self.by_block = [Block() for _ in range(blocks)]
+        self._n_features = n_features
+        self._numbers: dict[bytes, int] = {}  # of the kept rows, by what they hold
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(np.float64)
+
+    @property
+    def n_features(self) -> int:
+        return self._n_features
+
+    def grow(self, n_features: int) -> None:
+        self._n_features = max(n_features, self._n_features)
+
+    def effort(self, length: int) -> int:
+        return ROW_EFFORT + len(self.kept) * (length + len(self.kept) // 64)
+
+    # -- kernels -------------------------------------------------------------------------------------------------------
+
+    def _matrix(self, rows: list[tuple[NDArray[np.int64], NDArray[np.float64]]]) -> Any:
+        """Rows as scikit-learn wants them: dense or, where there are many features and few values, CSR."""
+        bounds = np.cumsum([0, *(len(columns) for columns, _ in rows)])
+        columns = np.concatenate([columns for columns, _ in rows]) if rows else np.empty(0, np.int64)
+        values = np.concatenate([values for _, values in rows]) if rows else np.empty(0)
+        shape = (len(rows), self.n_features)
+        matrix = csr_matrix((values, columns, bounds), shape=shape)
+        return matrix if self.n_features > FEW and len(values) < DENSE * np.prod(shape) else matrix.toarray()
+
+    def gram(self, A: Any, B: Any, bias: float) -> NDArray[np.float64]:
+        """The kernels of the rows of two matrices, with what an intercept adds."""
+        options = self.options
+        if not (A.shape[0] and B.shape[0]):
+            return np.empty((A.shape[0], B.shape[0]))
+        if callable(options.kernel):
+            kernels = np.asarray(options.kernel(A, B), np.float64)
+            expected = (A.shape[0], B.shape[0])
+            if kernels.shape != expected:
+                raise DataError(f"the kernel returned an array of shape {kernels.shape} instead of {expected}")
+        else:
+            kernels = pairwise_kernels(
+                A, B, options.kernel, filter_params=True, gamma=self.gamma, degree=options.degree, coef0=options.coef0
+            )
+        if not np.isfinite(kernels).all():
+            raise DataError(f"the kernel {options.kernel!r} gives numbers that are not finite for these rows")
+        return np.asarray(kernels, np.float64) + bias * bias
+
+    def begin(self, rows: Rows) -> None:
+        """Settle gamma by the rows that learning begins with, as scikit-learn's SVC does."""
+        gamma = self.options.gamma
+        if self.gamma == 0:
+            cells = max(1, rows.n_rows * rows.n_features)
+            variance = rows.squares.sum() / cells - (rows.values.sum() / cells) ** 2
+            if gamma == "scale":
+                gamma = 1 / (rows.n_features * variance) if variance > 0 else 1.0
+            self.gamma = 1 / rows.n_features if isinstance(gamma, str) else gamma
+
+    # -- learning ------------------------------------------------------------------------------------------------------
+
+    def views(self, rows: Rows, order: list[int], bias: float) -> Iterator[View]:
+        self.begin(rows)
+        for start in range(0, len(order), ROWS_AT_ONCE):
+            chosen = [_row(rows, i) for i in order[start : start + ROWS_AT_ONCE]]
+            x = self._matrix(chosen)
+            own = self.gram(x, x, bias)
+            known = np.empty((len(chosen), len(self.kept) + len(chosen)))  # K(x, kept row), with room for these rows
+            known[:, : len(self.kept)] = self.gram(x, self._matrix(self.kept), bias)
+            for t, row in enumerate(chosen):
+                yield _RowView(self, row, t, known, own)
+
+    def keep(self, row: tuple[NDArray[np.int64], NDArray[np.float64]]) -> tuple[int, bool]:
+        """The number of a row among the kept ones, and whether it is new there."""
+        key = hashlib.blake2b(row[0].tobytes() + row[1].tobytes(), digest_size=16).digest()
+        number = self._numbers.setdefault(key, len(self.kept))
+        if number < len(self.kept):
+            return number, False
+        self.kept.append(row)
+        return number, True
+
+    def least(self) -> int:
+        """The kept row that can be forgotten with the least harm."""
+        harm = np.zeros(len(self.kept))
+        for block in self.by_block:
+            n = block.n
+            diagonal = np.maximum(-np.diagonal(block.psi)[:n], TINY)  # 0 where confidence is 0.5: S never changes
+            harm[block.members[:n]] += block.nu[:n] ** 2 / diagonal
+        return int(np.argmin(harm))
+
+    def forget(self, number: int) -> None:
+        """Forget a kept row; the last one gets its number."""
+        last = len(self.kept) - 1
+        for block in self.by_block:
+            block.forget(number)
+            block.rename(last, number)
+        self.kept[number] = self.kept[last]
+        self.kept.pop()
+        for key, known in list(self._numbers.items()):
+            if known == number:
+                del self._numbers[key]
+            elif known == last:
+                self._numbers[key] = number
+
+    def margins(
+        self, rows: Rows, bias: float, inclusive: bool, only_mean: bool = False
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        shape = (rows.n_rows, self.blocks)
+        mean, variance = np.empty(shape), np.empty(shape)
+        kept = self._matrix(self.kept)
+        for start in range(0, rows.n_rows, ROWS_AT_ONCE):
+            part = slice(start, min(start + ROWS_AT_ONCE, rows.n_rows))
+            x = self._matrix([_row(rows, i) for i in range(part.start, part.stop)])
+            known = self.gram(x, kept, bias) if self.kept else np.empty((len(mean[part]), 0))
+            own = NONE if only_mean else np.diagonal(self.gram(x, x, bias))
+            for z, block in enumerate(self.by_block):
+                k = block.kernels(known)
+                mean[part, z] = k @ block.nu
+                if not only_mean:
+                    fall = np.einsum("ij,ji->i", k, dsymm(1.0, block.psi, k.T, lower=1)) if block.n else 0
+                    least = self.floor * np.maximum(own, 0)
+                    variance[part, z] = np.maximum(self.initial_variance * own + fall, least)
+        if self.blocks == 1:
+            mean, variance = mean[:, 0], variance[:, 0]
+        return mean, NONE if only_mean else variance
+
+    # -- model files ---------------------------------------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        blocks, kept = self.by_block, self.kept
+        return {
+            "gamma": np.array([self.gamma]),
+            "indptr": np.cumsum([0, *(len(columns) for columns, _ in kept)]),
+            "indices": np.concatenate([np.empty(0, np.int64), *(columns for columns, _ in kept)]),
+            "values": np.concatenate([NONE, *(values for _, values in kept)]),
+            "counts": np.array([block.n for block in blocks]),
+            "members": np.concatenate([block.members[: block.n] for block in blocks]),
+            "coefficients": np.concatenate([block.nu[: block.n] for block in blocks]),
+            "triangles": np.concatenate([NONE, *(packed(block.psi[: block.n, : block.n]) for block in blocks)]),
+        }
+
+    def restore(self, n_features: int, arrays: dict[str, NDArray[Any]]) -> None:
+        indptr, counts, members = arrays["indptr"], arrays["counts"], arrays["members"]
+        indices, values = arrays["indices"], arrays["values"]
+        n_kept = max(0, len(indptr) - 1)
+        check_layout("gamma", arrays["gamma"], np.float64, (1,))
+        check_layout("bounds of rows", indptr, np.int64, (n_kept + 1,))
+        check_layout("values", values, np.float64, (int(indptr[-1]),))
+        check_layout("columns", indices, np.int64, values.shape)
+        check_layout("counts", counts, np.int64, (self.blocks,))
+        if indptr[0] != 0 or (np.diff(indptr) < 0).any() or (counts < 0).any() or (counts > n_kept).any():
+            raise ValueError("its kept rows do not fit its state")
+        if len(indices) and not (indices.min() >= 0 and indices.max() < n_features):
+            raise ValueError("its kept rows have columns that are not features")
+        check_layout("members", members, np.int64, (int(counts.sum()),))
+        check_layout("coefficients", arrays["coefficients"], np.float64, members.shape)
+        sizes = counts * (counts + 1) // 2
+        check_layout("matrices", arrays["triangles"], np.float64, (int(sizes.sum()),))
+        if len(members) and not (members.min() >= 0 and members.max() < n_kept):
+            raise ValueError("its coefficients are of rows that it has not kept")
+        self.grow(n_features)
+        self.gamma = float(arrays["gamma"][0])
+        for start, stop in zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True):
+            if not self.keep((indices[start:stop], values[start:stop]))[1]:
+                raise ValueError("a row is kept twice")
+        first = first_cell = 0
+        for block, count, size in zip(self.by_block, counts.tolist(), sizes.tolist(), strict=True):
+            block.make_room(count)
+            block.n = count
+            block.members[:count] = members[first : first + count]
+            block.nu[:count] = arrays["coefficients"][first : first + count]
+            unpack(arrays["triangles"][first_cell : first_cell + size], block.psi[:count, :count])
+            first, first_cell = first + count, first_cell + size
+
+
+class _RowView(View):
+    """Row `t` of those whose kernels were computed together, `known` with the kept rows and `own` among themselves."""
+
+    def __init__(
+        self,
+        state: KernelState,
+        row: tuple[NDArray[np.int64], NDArray[np.float64]],
+        t: int,
+        known: NDArray[np.float64],
+        own: NDArray[np.float64],
+    ) -> None:
+        self._state, self._row, self._t, self._known, self._own = state, row, t, known, own
+        self._square = float(own[t, t])
+        self.length = math.sqrt(max(0.0, self._square))
+        k = known[t, : len(state.kept)]
+        self._kernels = [block.kernels(k) for block in state.by_block]
+        self.means = np.array([block.nu @ mine for block, mine in zip(state.by_block, self._kernels, strict=True)])
+        self._products: dict[int, NDArray[np.float64]] = {}  # Psi k by label
+
+    def variance(self, label: int) -> float:
+        block, k = self._state.by_block[label], self._kernels[label]
+        product = dsymv(1.0, block.psi, k, lower=1) if block.n else np.zeros(len(k))
+        self._products[label] = product
+        v = self._state.initial_variance * self._square + float(k @ product)
+        return max(v, self._state.floor * self._square)  # rounding may have taken all that was left
+
+    def move(self, label: int, along: float, shrink: float) -> None:
+        state = self._state
+        block = state.by_block[label]
+        number, new = state.keep(self._row)
+        if new:
+            self._known[:, number] = self._own[:, self._t]
+        place = block.place_of(number)
+        product = np.zeros(len(block.nu))  # which may have got room for more
+        product[: len(self._products[label])] = self._products[label]
+        product[place] += state.initial_variance
+        block.nu += along * product
+        if shrink:
+            dsyr(-shrink, product, lower=1, a=block.psi, overwrite_a=1)
+
+    def moved(self) -> None:
+        state = self._state
+        while state.options.budget is not None and len(state.kept) > state.options.budget:
+            number = state.least()
+            self._known[:, number] = self._known[:, len(state.kept) - 1]
+            state.forget(number)
+
+
+def _row(rows: Rows, i: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Columns and values of one row, in arrays of their own."""
+    part = slice(rows.indptr[i], rows.indptr[i + 1])
+    return rows.indices[part].astype(np.int64), rows.values[part].astype(np.float64)

@@ -1,0 +1,128 @@
+"""Covariances that are not diagonal, learned from through the same compiled rules.
+
+A row x knows of the Gaussian only its marginal along x: with u = x / |x|, the single weight w.u has the mean mu.u and
+the variance u'Su.  So each row is handed to the kernel as a model of one weight (for each label) whose feature has the
+value |x|: margin mu.x, variance v = x'Sx.  Whatever the kernel makes of it, by any rule, for two labels or more, is
+carried back along Sx, since all updates have that form (J12 eq. 11-13 and 20-27):
+
+    mu += c Sx                       so that  mu.x   becomes the new mean of the margin
+    S  -= b (Sx)(Sx)'                so that  x'Sx   becomes its new variance
+
+For more than two labels S is one matrix for each label, and what couples the labels is left out, as it is left out of
+the diagonal: the precision of each label's block grows by g xx' (the KL projection onto such blocks).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwlearn._kernels import COVARIANCES
+from cwlearn.native import learn_rows
+from cwlearn.rows import Rows
+from cwlearn.state import NONE, KernelRule, State, Tally, scratch_of
+
+INCLUSIVE = COVARIANCES["inclusive"]
+
+# No variance of w.u falls below this part of the initial one.  Sums in double are wrong by some 2^-52 of the largest
+# number, so a matrix can tell no smaller variance from nothing; far above that, what rounding does has no effect.
+FLOOR = 2.0**-40
+ROW_EFFORT = 4096  # of a row, in Python: as many nonzeros would be learned from in the same time
+
+# A row without features, for the kernel: its intercept is all there is.
+_BOUNDS = np.zeros(2, np.int64)
+_COLUMNS = np.empty(0, np.int32)
+_SQUARES = np.zeros(1)
+_ORDER = np.zeros(1, np.int64)
+
+
+class View(ABC):
+    """What a row knows of the Gaussian, while it is learned from."""
+
+    length: float  # |x|, the intercept included
+    means: NDArray[np.float64]  # mu.x, by label
+
+    @abstractmethod
+    def variance(self, label: int) -> float:
+        """x'Sx, not below the floor; asked for before `move`."""
+
+    @abstractmethod
+    def move(self, label: int, along: float, shrink: float) -> None:
+        """mu += along Sx,  S -= shrink (Sx)(Sx)'."""
+
+    def moved(self) -> None:  # noqa: B027  nothing to do, for most
+        """All labels have been moved that had to be."""
+
+
+class ProjectedState(State):
+    """A state that is learned row by row, each projected on one weight for each label."""
+
+    @abstractmethod
+    def views(self, rows: Rows, order: list[int], bias: float) -> Iterator[View]:
+        """The views of the rows in `order`; the caller is done with each when it asks for the next."""
+
+    def learn(
+        self,
+        rows: Rows,
+        targets: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        order: NDArray[np.int64],
+        rule: KernelRule,
+        tally: Tally,
+    ) -> tuple[Tally, int]:
+        projected = rule.copy()
+        if rule["covariance"] != INCLUSIVE:  # for a single weight all projections are the same
+            projected["covariance"] = COVARIANCES["kl"]
+        scratch = scratch_of(0, self.blocks, rule["constraints"])
+        numbers = order.tolist()
+        for done, (i, view) in enumerate(zip(numbers, self.views(rows, numbers, rule["bias"]), strict=True)):
+            row = slice(i, i + 1)
+            tally, sound = self._learn_row(view, targets[row], weights[row], projected, scratch, tally)
+            if not sound:
+                return tally, done
+        return tally, len(order)
+
+    def _learn_row(
+        self,
+        view: View,
+        target: NDArray[np.float64],
+        weight: NDArray[np.float64],
+        rule: KernelRule,
+        scratch: tuple[NDArray[np.float64], NDArray[np.int64]],
+        tally: Tally,
+    ) -> tuple[Tally, bool]:
+        """Learn from one row; if that is not possible in finite numbers, False, and nothing has changed."""
+        if len(weight) and not weight[0]:
+            return tally, True
+        length = rule["bias"] = view.length
+        cells = np.full((2, self.blocks), self.initial_variance)  # the means of the labels, then their variances
+        cells[0] = view.means / length if length else 0
+        labels = self._labels_of(cells[0] * length, target, rule)
+        for label in labels if length else ():
+            cells[1, label] = view.variance(label) / (length * length)
+        mean, variance = cells.copy()
+        after, done = learn_rows(
+            cells.reshape(-1), NONE, *scratch, _BOUNDS, _COLUMNS, NONE, _SQUARES, target, weight, _ORDER, rule, tally
+        )  # fmt: skip
+        if not done or not np.isfinite(cells[0]).all():
+            return tally, False
+        if after["updates"] > tally["updates"]:
+            for label in labels:
+                s = variance[label]
+                if cells[0, label] != mean[label] or cells[1, label] != s:
+                    along = (cells[0, label] - mean[label]) / (s * length)
+                    view.move(label, along, (1 - cells[1, label] / s) / (s * length * length))
+            view.moved()
+        return after, True
+
+    def _labels_of(self, scores: NDArray[np.float64], target: NDArray[np.float64], rule: KernelRule) -> list[int]:
+        """The labels whose variances the kernel will ask for: the true one and its highest-scoring rivals, of equal
+        ones the first; SOP's scores depend on all of them."""
+        if self.blocks == 1 or rule["covariance"] == INCLUSIVE or rule["constraints"] >= self.blocks - 1:
+            return list(range(self.blocks))
+        true = int(target[0])
+        ranked = [label for label in np.argsort(-scores, kind="stable").tolist() if label != true]
+        return [true, *ranked[: rule["constraints"]]]
