@@ -48,6 +48,7 @@ __all__ = [
     "train_svmlight",
 ]
 
+_MODULES = ("bounds",)  # that are public as such
 _HOMES = {
     "DataError": "errors",
     "ModelError": "errors",
@@ -57,6 +58,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"cwlearn.{name}")
     if name not in __all__:
         raise AttributeError(f"module 'cwlearn' has no attribute {name!r}")
     value = getattr(import_module(f"cwlearn.{_HOMES.get(name, 'estimators')}"), name)
@@ -65,4 +68,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted((*__all__, *_MODULES))

@@ -42,7 +42,10 @@ def run(arguments: argparse.Namespace) -> None:
     facts: dict[str, Any] = {
         "task": learner.rule.task,
         "algorithm": learner.rule.name,
-        "parameters": {item.name: getattr(learner.rule, item.name) for item in fields(learner.rule)},
+        "parameters": {
+            item.name: getattr(learner.rule, item.name)
+            for item in sorted(fields(learner.rule), key=lambda item: bool(item.kw_only))
+        },
         "kernel": learner.kernel and {item.name: getattr(learner.kernel, item.name) for item in fields(learner.kernel)},
         "dtype": learner.state.dtype.name,
         "initial_variance": learner.training.initial_variance,

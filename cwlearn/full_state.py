@@ -19,10 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import daxpy, dsymm, dsymv, dsyr
 
-from cwlearn.projected_state import FLOOR, ROW_EFFORT, ProjectedState, View
+from cwlearn.projected_state import ROW_EFFORT, ProjectedState, View
 from cwlearn.rows import Rows
 from cwlearn.state import NONE, LinearState, check_layout, check_memory
 
+# No row makes the variance along itself less than this part of the initial one.  Sums in double are wrong by some 2^-52
+# of the largest number, so a matrix can tell no smaller variance from nothing; this is far above it.
+FLOOR = 2.0**-40
 SPARSE = 64  # a product takes columns one by one if that many times their number is less than all of them
 ROWS_AT_ONCE = 256  # of a product with many rows
 
@@ -108,7 +111,7 @@ class FullState(ProjectedState, LinearState):
         mean, variance = np.empty(shape), np.empty((0, self.blocks) if only_mean else shape)
         for start in range(0, rows.n_rows, ROWS_AT_ONCE):
             stop = min(start + ROWS_AT_ONCE, rows.n_rows)
-            x = dense(rows.part(start, stop), bias)
+            x = dense(rows.part(start, stop), bias, self.n_features)
             mean[start:stop] = x @ self.means.T
             for block in () if only_mean else range(self.blocks):
                 products = dsymm(1.0, self.covariances[:, :, block], x.T, lower=1)
@@ -195,9 +198,9 @@ class _RowView(View):
         self._state.means[label] += along * product
 
 
-def dense(rows: Rows, bias: float) -> NDArray[np.float64]:
+def dense(rows: Rows, bias: float, n_features: int) -> NDArray[np.float64]:
     """Rows as lines of a matrix, the intercept first."""
-    x = np.zeros((rows.n_rows, rows.n_features + 1))
+    x = np.zeros((rows.n_rows, n_features + 1))
     x[:, 0] = bias
     x[np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr)), rows.indices + 1] = rows.values
     return x

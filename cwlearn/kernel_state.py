@@ -33,12 +33,17 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from cwlearn.errors import DataError
 from cwlearn.full_state import packed, unpack
 from cwlearn.kernel_options import KernelOptions
-from cwlearn.projected_state import FLOOR, ROW_EFFORT, ProjectedState, View
+from cwlearn.projected_state import ROW_EFFORT, ProjectedState, View
 from cwlearn.rows import Rows
 from cwlearn.state import NONE, check_layout, check_memory
 
+# No row makes the variance along itself less than this part of the initial one.  It is a sum of numbers as large as the
+# latter, however small it gets, and the more confident a row, the larger its entries in Psi: so the limit is higher
+# than that of a matrix S, and lets Psi grow to 2^20 or so, far from where the sums lose their meaning.
+FLOOR = 2.0**-20
 ROWS_AT_ONCE = 128  # whose kernels are computed together
 TINY = 1e-100
+INDEFINITE = 1e-3  # of the initial variance: no rounding makes a variance as negative as that
 FEW = 1024  # features, up to which matrices are always dense
 DENSE = 0.1  # and beyond it, where this part of the values or more are not 0
 
@@ -49,7 +54,8 @@ class Block:
     Arrays have room for more members, for which they hold zeros: BLAS wants whole matrices.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, a: float) -> None:
+        self.a = a  # the initial variance, and what repairs have added to it
         self.n = 0
         self.members: NDArray[np.int64] = np.empty(0, np.int64)
         self.nu: NDArray[np.float64] = np.empty(0)
@@ -117,7 +123,7 @@ class KernelState(ProjectedState):
 
     kind: ClassVar[str] = "kernel"
     arrays_of: ClassVar[tuple[str, ...]] = (
-        "gamma", "indptr", "indices", "values", "counts", "members", "coefficients", "triangles",
+        "gamma", "priors", "indptr", "indices", "values", "counts", "members", "coefficients", "triangles",
     )  # fmt: skip
 
     def __init__(self, n_features: int, blocks: int, initial_variance: float, options: KernelOptions) -> None:
@@ -125,9 +131,10 @@ class KernelState(ProjectedState):
         self.options = options
         self.gamma = 0.0  # of the kernel; it may depend on the first rows
         self.kept: list[tuple[NDArray[np.int64], NDArray[np.float64]]] = []  # columns and values
-        self.by_block = [Block() for _ in range(blocks)]
+        self.by_block = [Block(self.initial_variance) for _ in range(blocks)]
         self._n_features = n_features
-        self._numbers: dict[bytes, int] = {}  # of the kept rows, by what they hold
+        self._keys: list[bytes] = []  # what the kept rows hold, in short
+        self._numbers: dict[bytes, int] = {}  # of the kept rows, by key
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -202,6 +209,7 @@ class KernelState(ProjectedState):
         if number < len(self.kept):
             return number, False
         self.kept.append(row)
+        self._keys.append(key)
         return number, True
 
     def least(self) -> int:
@@ -219,13 +227,11 @@ class KernelState(ProjectedState):
         for block in self.by_block:
             block.forget(number)
             block.rename(last, number)
-        self.kept[number] = self.kept[last]
+        self._numbers[self._keys[last]] = number
+        del self._numbers[self._keys[number]]
+        self.kept[number], self._keys[number] = self.kept[last], self._keys[last]
         self.kept.pop()
-        for key, known in list(self._numbers.items()):
-            if known == number:
-                del self._numbers[key]
-            elif known == last:
-                self._numbers[key] = number
+        self._keys.pop()
 
     def margins(
         self, rows: Rows, bias: float, inclusive: bool, only_mean: bool = False
@@ -244,7 +250,7 @@ class KernelState(ProjectedState):
                 if not only_mean:
                     fall = np.einsum("ij,ji->i", k, dsymm(1.0, block.psi, k.T, lower=1)) if block.n else 0
                     least = self.floor * np.maximum(own, 0)
-                    variance[part, z] = np.maximum(self.initial_variance * own + fall, least)
+                    variance[part, z] = np.maximum(block.a * own + fall, least)
         if self.blocks == 1:
             mean, variance = mean[:, 0], variance[:, 0]
         return mean, NONE if only_mean else variance
@@ -255,6 +261,7 @@ class KernelState(ProjectedState):
         blocks, kept = self.by_block, self.kept
         return {
             "gamma": np.array([self.gamma]),
+            "priors": np.array([block.a for block in blocks]),
             "indptr": np.cumsum([0, *(len(columns) for columns, _ in kept)]),
             "indices": np.concatenate([np.empty(0, np.int64), *(columns for columns, _ in kept)]),
             "values": np.concatenate([NONE, *(values for _, values in kept)]),
@@ -269,6 +276,7 @@ class KernelState(ProjectedState):
         indices, values = arrays["indices"], arrays["values"]
         n_kept = max(0, len(indptr) - 1)
         check_layout("gamma", arrays["gamma"], np.float64, (1,))
+        check_layout("priors", arrays["priors"], np.float64, (self.blocks,))
         check_layout("bounds of rows", indptr, np.int64, (n_kept + 1,))
         check_layout("values", values, np.float64, (int(indptr[-1]),))
         check_layout("columns", indices, np.int64, values.shape)
@@ -289,7 +297,10 @@ class KernelState(ProjectedState):
             if not self.keep((indices[start:stop], values[start:stop]))[1]:
                 raise ValueError("a row is kept twice")
         first = first_cell = 0
-        for block, count, size in zip(self.by_block, counts.tolist(), sizes.tolist(), strict=True):
+        for block, a, count, size in zip(
+            self.by_block, arrays["priors"].tolist(), counts.tolist(), sizes.tolist(), strict=True
+        ):
+            block.a = a
             block.make_room(count)
             block.n = count
             block.members[:count] = members[first : first + count]
@@ -321,8 +332,17 @@ class _RowView(View):
         block, k = self._state.by_block[label], self._kernels[label]
         product = dsymv(1.0, block.psi, k, lower=1) if block.n else np.zeros(len(k))
         self._products[label] = product
-        v = self._state.initial_variance * self._square + float(k @ product)
-        return max(v, self._state.floor * self._square)  # rounding may have taken all that was left
+        v = block.a * self._square + float(k @ product)
+        least = self._state.floor * self._square
+        if v < -INDEFINITE * block.a * self._square:
+            raise DataError(
+                f"the kernel {self._state.options.kernel!r} is not positive definite on these rows, so there is no "
+                f"Gaussian to learn: take another one, or other parameters of it"
+            )
+        if v < least:  # lost by rounding: S gets as much of the unit matrix as it takes, as in `full_state`
+            block.a += (least - v) / self._square
+            return least
+        return v
 
     def move(self, label: int, along: float, shrink: float) -> None:
         state = self._state
@@ -333,7 +353,7 @@ class _RowView(View):
         place = block.place_of(number)
         product = np.zeros(len(block.nu))  # which may have got room for more
         product[: len(self._products[label])] = self._products[label]
-        product[place] += state.initial_variance
+        product[place] += block.a
         block.nu += along * product
         if shrink:
             dsyr(-shrink, product, lower=1, a=block.psi, overwrite_a=1)

@@ -27,9 +27,6 @@ from cwlearn.state import NONE, KernelRule, State, Tally, scratch_of
 
 INCLUSIVE = COVARIANCES["inclusive"]
 
-# No variance of w.u falls below this part of the initial one.  Sums in double are wrong by some 2^-52 of the largest
-# number, so a matrix can tell no smaller variance from nothing; far above that, what rounding does has no effect.
-FLOOR = 2.0**-40
 ROW_EFFORT = 4096  # of a row, in Python: as many nonzeros would be learned from in the same time
 
 # A row without features, for the kernel: its intercept is all there is.
@@ -78,11 +75,12 @@ class ProjectedState(State):
             projected["covariance"] = COVARIANCES["kl"]
         scratch = scratch_of(0, self.blocks, rule["constraints"])
         numbers = order.tolist()
-        for done, (i, view) in enumerate(zip(numbers, self.views(rows, numbers, rule["bias"]), strict=True)):
-            row = slice(i, i + 1)
-            tally, sound = self._learn_row(view, targets[row], weights[row], projected, scratch, tally)
-            if not sound:
-                return tally, done
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite the kernel refuses
+            for done, (i, view) in enumerate(zip(numbers, self.views(rows, numbers, rule["bias"]), strict=True)):
+                row = slice(i, i + 1)
+                tally, sound = self._learn_row(view, targets[row], weights[row], projected, scratch, tally)
+                if not sound:
+                    return tally, done
         return tally, len(order)
 
     def _learn_row(

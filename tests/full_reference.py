@@ -133,6 +133,8 @@ class FullReference:
         rivals = sorted((z for z in range(self.blocks) if z != y), key=lambda z: (-scores[z], z))[: self.constraints]
         self.mistakes += scores[y] - scores[rivals[0]] <= 0
         found = []
+        if not x.any():  # an empty row never updates
+            return
         if self.kind == "sop":
             self._several_sop(x, y, rivals)
             return

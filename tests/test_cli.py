@@ -601,7 +601,7 @@ def test_u13_lines_without_labels_need_no_labels(text, model, tmp_path):
     assert "data.svm:1:1" in fail("predict", text, "-m", model, "--no-labels")
 
 
-@pytest.mark.parametrize("content", [b"", b"# comment\n\n   \n", gzip.compress(b"")])
+@pytest.mark.parametrize("content", [b"", b"# comment\n\n   \n", gzip.compress(b"", mtime=0)])
 def test_f01_f02_a_text_without_rows_has_no_predictions_and_cannot_be_judged(content, model, tmp_path):
     path = tmp_path / "empty.svm"
     path.write_bytes(content)
@@ -715,7 +715,7 @@ def test_inspect_tells_what_is_in_a_model(text, tmp_path):
         assert weight["deviation"] == pytest.approx(np.sqrt(variance[weight["feature"]]))
         assert weight["label"] == ("+1" if weight["weight"] > 0 else "-1")
     words = succeed("inspect", model, "--top", 3).out
-    assert "cw (confidence 0.8, form variance, projection kl), float64" in words
+    assert "cw (confidence 0.8, form variance, projection kl, covariance diagonal), float64" in words
     assert len(words.partition("deviation")[2].splitlines()) == 1 + 3
 
 

@@ -19,8 +19,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from cwlearn.classifier import Weighted
 from cwlearn.estimators import (
     CLASSIFIERS,
+    KERNEL_CLASSIFIERS,
     AROWClassifier,
+    AROWRegressor,
     CWClassifier,
+    KernelAROWClassifier,
+    KernelCWClassifier,
     LogisticClassifier,
     PassiveAggressiveClassifier,
     PerceptronClassifier,
@@ -35,6 +39,16 @@ VARIANTS = [
     CWClassifier(n_constraints=None),
     AROWClassifier(n_constraints=2, multiclass_update="parallel"),
     PassiveAggressiveClassifier(n_constraints=None, multiclass_update="exact"),
+    *(
+        classifier(covariance="full")
+        for classifier in CLASSIFIERS.values()
+        if "covariance" in classifier().get_params()
+    ),
+    *(classifier() for classifier in KERNEL_CLASSIFIERS.values()),
+    KernelAROWClassifier(kernel="linear", budget=10),
+    KernelCWClassifier(kernel="poly", n_constraints=None, multiclass_update="parallel"),
+    AROWRegressor(),
+    AROWRegressor(1.0, covariance="full", epochs=1),
 ]
 
 
@@ -46,7 +60,10 @@ def not_to_be_had(estimator):
     On the data of that check they do for this one of the variants.
     """
     failing = {}
-    if isinstance(estimator, Weighted):
+    order_matters = (
+        isinstance(estimator, AROWRegressor) and estimator.covariance == "diagonal"
+    )  # full: ridge regression
+    if isinstance(estimator, Weighted) or order_matters:
         reason = "an online learner depends on the order and number of its rows"
         failing |= {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
     if getattr(estimator, "form", None) == "variance":
