@@ -44,7 +44,8 @@ cdef struct Tally:
     int64_t mistakes          # y * score <= 0, before learning from the row
     int64_t unsolved          # exact updates of several labels that were not as exact as their tolerance
     double loss               # regression: sum of the squared errors, before learning from each row
-    double surprise           # regression: sum of the same, each over the variance it should have, r + v
+    double surprise           # regression: sum of the same, each over the variance it should have, r + v, and times
+    #                           the number of the row, from 1: the first errors tell of the prior rather than of noise
     double squares            # sum of the squared lengths of what was learned from, the intercept included: a row, or
     #                           the difference vector of two labels, which is twice as long
 
@@ -217,7 +218,7 @@ def learn_rows(
                 tally.mistakes += outcome.mistake
                 tally.unsolved += outcome.unsolved
                 tally.loss += outcome.loss
-                tally.surprise += outcome.surprise
+                tally.surprise += outcome.surprise * tally.rows
                 tally.squares += square
             else:
                 t = order.shape[0]

@@ -304,10 +304,11 @@ class Learner:
 
     @property
     def scale(self) -> float:
-        """What the variances of the state have to be multiplied with, so that noise and prior are in the unit of the
-        targets: the mean of error^2 / (r + v) over the rows, each before it was learned from, which is 1 where targets
-        have the noise r (the marginal likelihood is highest there)."""
-        return self.tally["surprise"] / max(1, self.tally["rows"])
+        """What the variances of the state have to be multiplied with, so that they are in the unit of the targets: the
+        mean of error^2 / (r + v) over the rows, each before it was learned from, which is 1 where targets have the
+        noise r; the later a row came, the more it counts."""
+        rows = self.tally["rows"]
+        return 2 * self.tally["surprise"] / max(1, rows * (rows + 1))
 
     def deviations(self, variance: NDArray[np.float64]) -> NDArray[np.float64]:
         """The standard deviation of the target of each row around its prediction, from the variance of the margin."""

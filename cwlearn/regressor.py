@@ -22,8 +22,8 @@ variance_ : ndarray of shape (n_features,)
 covariance_ : ndarray of shape (n_features, n_features)
     The same for pairs of weights, where it is full.
 scale_, noise_variance_ : float
-    What such variances have to be multiplied with, estimated from the errors that were made on rows not yet learned
-    from; and the variance of y around its mean w.x, which is scale_ * r.
+    What such variances have to be multiplied with, estimated from the error on each row before it was learned from, the
+    later ones counting more; and the variance of y around its mean w.x, which is scale_ * r.
 n_features_in_, n_updates_ : int
     Columns of X; rows that moved the model.
 """

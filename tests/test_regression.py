@@ -94,18 +94,20 @@ def test_the_diagonal_one_agrees_with_its_formula(projection, dtype):
     learner = Learner(rules.AROWRegression(r, projection), Training(dtype=dtype), np.empty(0), 20)
     learner.learn(as_rows(X, learner.state.dtype), t)
     mean, s, loss, surprise = np.zeros(21), np.ones(21), 0.0, 0.0
-    for row, target in zip(X.toarray(), t, strict=True):
+    for number, (row, target) in enumerate(zip(X.toarray(), t, strict=True), 1):
         x = np.append(1.0, row)
         v, error = s @ x**2, target - mean @ x
         mean += error / (v + r) * s * x
         s = 1 / (1 / s + x**2 / r) if projection == "kl" else s - (s * x) ** 2 / (v + r)
-        loss, surprise = loss + error**2, surprise + error**2 / (v + r)
+        loss, surprise = loss + error**2, surprise + number * error**2 / (v + r)
     tolerance = 1e-3 if dtype == "float32" else 1e-10
     np.testing.assert_allclose(learner.state.mean, mean, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(learner.state.variance, s, rtol=tolerance)
     assert learner.tally["loss"] == pytest.approx(loss, rel=tolerance)
     assert learner.tally["surprise"] == pytest.approx(surprise, rel=tolerance)
     assert learner.tally["mistakes"] == 0
+    assert learner.noise == pytest.approx(r)
+    assert learner.scale == pytest.approx(surprise / np.arange(1, len(t) + 1).sum(), rel=tolerance)
     assert learner.progressive_error() == pytest.approx(np.sqrt(loss / len(t)), rel=tolerance)
 
 
@@ -125,8 +127,8 @@ def test_deviations_foretell_the_errors_on_new_rows():
         prediction, deviation = model.predict(X[4000:], return_std=True)
         assert (prediction == model.predict(X[4000:])).all()
         z = (t[4000:] - prediction) / deviation
-        assert np.mean(np.abs(z) < 1) == pytest.approx(0.683, abs=0.06)
-        assert model.noise_variance_ == pytest.approx(0.25, rel=0.3)
+        assert np.mean(np.abs(z) < 1) == pytest.approx(0.683, abs=0.03)
+        assert model.noise_variance_ == pytest.approx(0.25, rel=0.1)
     few = package.AROWRegressor(0.25, covariance="full", epochs=1).fit(X[:30], t[:30])
     assert (few.predict(X, return_std=True)[1] > few.noise_variance_**0.5).all(), "there is doubt about the weights too"
 

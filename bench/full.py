@@ -1,0 +1,105 @@
+"""What a full covariance costs: an update against the two BLAS calls that it cannot do without, and its memory.
+
+    python -m bench.full [--repeat N]
+
+By number of features: the microseconds of a product Sx and a rank-one change of S, called as the learner calls them;
+those of a whole update of AROW (row by row, every one an update), dense rows and rows of 1 % of the features; and the
+memory that learning takes beside the one matrix.  The best of the rounds counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.linalg.blas import dsymv, dsyr
+from scipy.sparse import random as random_matrix
+
+from bench.kernels import contest, timed
+from cwlearn import rules
+from cwlearn.learner import Learner, Training
+from cwlearn.rows import as_rows
+
+SIZES = (20, 100, 300, 1000, 3000)
+RULE = rules.AROWRegression(1.0, covariance="full")  # every row is an update
+
+
+def blas_seconds(d: int, times: int) -> float:
+    """Of as many pairs of calls."""
+    S, x = np.asfortranarray(np.eye(d + 1)), np.random.default_rng(0).standard_normal(d + 1)
+
+    def calls() -> None:
+        for _ in range(times):
+            product = dsymv(1.0, S, x, lower=1)
+            dsyr(-1e-12, product, lower=1, a=S, overwrite_a=1)
+
+    return timed(calls)
+
+
+def rows_of(d: int, n: int, density: float) -> Any:
+    rng = np.random.default_rng(1)
+    if density == 1:
+        return as_rows(rng.standard_normal((n, d)), np.dtype(np.float64))
+    return as_rows(random_matrix(n, d, density, "csr", rng=rng, data_rvs=rng.standard_normal), np.dtype(np.float64))
+
+
+def passes(rows: Any, d: int) -> Callable[[], float]:
+    """The seconds of a pass with a learner that has learned before, so that all of its memory is there."""
+    learner = Learner(RULE, Training(), np.empty(0), d)
+    targets = np.random.default_rng(2).standard_normal(rows.n_rows)
+    learner.learn(rows, targets)
+
+    def run() -> float:
+        updates = learner.tally["updates"]
+        seconds = timed(lambda: learner.learn(rows, targets))
+        assert learner.tally["updates"] == updates + rows.n_rows
+        return seconds
+
+    return run
+
+
+def memory(rows: Any, d: int) -> tuple[float, float]:
+    """Of the matrix, and the peak of what learning takes beside it, in MiB."""
+    learner = Learner(RULE, Training(), np.empty(0), d)
+    tracemalloc.start()
+    learner.learn(rows, np.ones(rows.n_rows))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return learner.state.covariances.nbytes / 2**20, peak / 2**20  # type: ignore[attr-defined]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeat", type=int, default=15, help="rounds (default: 15)")
+    repeat = parser.parse_args().repeat
+    print("| features | two BLAS calls, us | an update, us | times | with 1 % nonzeros, us | S, MiB | beside it, MiB |")
+    print("|---:|---:|---:|---:|---:|---:|---:|")
+    for d in SIZES:
+        n = max(30, min(2000, 200_000_000 // d**2))
+        dense, few = rows_of(d, n, 1), rows_of(d, n, 0.01)
+        best = contest(
+            {
+                "blas": lambda d=d, n=n: blas_seconds(d, n),
+                "dense": passes(dense, d),
+                "few": passes(few, d),
+            },
+            repeat,
+        )
+        blas, whole, sparse = (1e6 * best[name] / n for name in ("blas", "dense", "few"))
+        matrix, beside = memory(dense, d)
+        found = [
+            f"{blas:.1f}",
+            f"{whole:.1f}",
+            f"{whole / blas:.2f}",
+            f"{sparse:.1f}",
+            f"{matrix:.2f}",
+            f"{beside:.2f}",
+        ]
+        print(f"| {d:,} | {' | '.join(found)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
