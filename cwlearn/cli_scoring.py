@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from cwlearn.cli_common import DATA_HELP, add_output
+from cwlearn.diagonal_state import DiagonalState
 from cwlearn.flags import add_options, given
 from cwlearn.learner import Learner
 from cwlearn.messages import say, tell_repeated, tell_skipped
@@ -29,13 +30,15 @@ def add_data_flags(parser: argparse.ArgumentParser) -> None:
 def scored(learner: Learner, arguments: argparse.Namespace, labelled: bool) -> Iterator[tuple[Batch, Rows]]:
     """Batches, with their rows as the model has its columns.
 
-    A feature that the model has never seen has the mean 0 and the variance of the prior.  It is counted, and scored
-    with one cell that is added for all of them.
+    A feature that the model has never seen has the mean 0 and the variance of the prior.  It is counted and, in a
+    diagonal state, scored with one cell that is added for all of them; other states take rows as they are.
     """
     if not arguments.quiet:
         tell_repeated(arguments.data)
     seen = learner.state.n_features
-    learner.grow(seen + 1)
+    diagonal = isinstance(learner.state, DiagonalState)
+    if diagonal:
+        learner.grow(seen + 1)
     reader = Reader(
         arguments.data,
         Reading(**given(arguments, Reading)),
@@ -51,10 +54,12 @@ def scored(learner: Learner, arguments: argparse.Namespace, labelled: bool) -> I
         rows = batch.rows
         if rows.n_features > seen:
             unseen += int(np.count_nonzero(rows.indices >= seen))
-            columns = np.minimum(rows.indices, seen).astype(np.int32 if seen < 2**31 else np.int64)
-            rows = Rows(rows.indptr, columns, rows.values, rows.squares, seen + 1)
+            if diagonal:
+                columns = np.minimum(rows.indices, seen).astype(np.int32 if seen < 2**31 else np.int64)
+                rows = Rows(rows.indptr, columns, rows.values, rows.squares, seen + 1)
         yield batch, rows
         bar.move_to(batch.chunk.position)
     bar.close()
     if unseen and not arguments.quiet:
-        say(f"values of features that the model has never seen, which add nothing to the score: {unseen:,}")
+        effect = "which add nothing to the score" if learner.kernel is None else "which count for its kernel"
+        say(f"values of features that the model has never seen, {effect}: {unseen:,}")

@@ -172,11 +172,11 @@ def chosen_options(arguments: argparse.Namespace, learner: Learner | None) -> tu
                 raise UsageError(f"{flag(item.name)} is not a parameter of {name}, whose parameters are: {names}")
     shared = {name: value for name, value in given(arguments, Training).items() if name != "verbose"}  # a flag of ours
     if learner is not None:
+        if learner.kernel is not None:
+            raise ModelError(f"{shown(arguments.resume)}: a model with a kernel can go on in Python only")
         differences = [] if name == learner.rule.name else [f"algorithm {learner.rule.name}, not {name}"]
         if task != learner.rule.task:
             differences.append(f"--task {learner.rule.task}, not {task}")
-        if learner.kernel is not None:
-            differences.append("a kernel, which --resume does not know")
         if arguments.labels is not None and sorted(arguments.labels) != learner.classes.tolist():
             names = listed([*arguments.labels.values()])
             differences.append(f"--labels {listed(learner.label_names)}, not {names}")

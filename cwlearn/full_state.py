@@ -107,6 +107,7 @@ class FullState(ProjectedState, LinearState):
         self, rows: Rows, bias: float, inclusive: bool, only_mean: bool = False
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         only_mean = only_mean and not inclusive
+        rows, unseen = self._known(rows)
         shape = (rows.n_rows, self.blocks)
         mean, variance = np.empty(shape), np.empty((0, self.blocks) if only_mean else shape)
         for start in range(0, rows.n_rows, ROWS_AT_ONCE):
@@ -117,12 +118,24 @@ class FullState(ProjectedState, LinearState):
                 products = dsymm(1.0, self.covariances[:, :, block], x.T, lower=1)
                 variance[start:stop, block] = np.einsum("ji,ij->i", products, x)
         if not only_mean:
+            variance += self.initial_variance * unseen[:, None]
             np.maximum(variance, self.floor * (rows.squares + bias * bias)[:, None], out=variance)
         if inclusive:  # SOP: the row itself is in the correlation matrix (its full form, where no sign changes)
             mean /= 1 + variance
         if self.blocks == 1:
             mean, variance = mean[:, 0], variance[:, 0]
         return mean, NONE if only_mean else variance
+
+    def _known(self, rows: Rows) -> tuple[Rows, NDArray[np.float64]]:
+        """Rows without the features that are beyond the last one here, and the squares of these, by row."""
+        if rows.n_features <= self.n_features:
+            return rows, np.zeros(rows.n_rows)
+        known = rows.indices < self.n_features
+        row_of = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr))
+        ends = np.append(0, np.cumsum(known))[rows.indptr]
+        squares = np.zeros(rows.n_rows)
+        np.add.at(squares, row_of[~known], rows.values[~known] ** 2)
+        return Rows(ends, rows.indices[known], rows.values[known], rows.squares, self.n_features), squares
 
     # -- model files ---------------------------------------------------------------------------------------------------
 

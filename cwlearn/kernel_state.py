@@ -152,14 +152,14 @@ class KernelState(ProjectedState):
 
     # -- kernels -------------------------------------------------------------------------------------------------------
 
-    def _matrix(self, rows: list[tuple[NDArray[np.int64], NDArray[np.float64]]]) -> Any:
+    def _matrix(self, rows: list[tuple[NDArray[np.int64], NDArray[np.float64]]], n_features: int = 0) -> Any:
         """Rows as scikit-learn wants them: dense or, where there are many features and few values, CSR."""
         bounds = np.cumsum([0, *(len(columns) for columns, _ in rows)])
         columns = np.concatenate([columns for columns, _ in rows]) if rows else np.empty(0, np.int64)
         values = np.concatenate([values for _, values in rows]) if rows else np.empty(0)
-        shape = (len(rows), self.n_features)
+        shape = (len(rows), n_features or self.n_features)
         matrix = csr_matrix((values, columns, bounds), shape=shape)
-        return matrix if self.n_features > FEW and len(values) < DENSE * np.prod(shape) else matrix.toarray()
+        return matrix if shape[1] > FEW and len(values) < DENSE * shape[0] * shape[1] else matrix.toarray()
 
     def gram(self, A: Any, B: Any, bias: float) -> NDArray[np.float64]:
         """The kernels of the rows of two matrices, with what an intercept adds."""
@@ -238,10 +238,11 @@ class KernelState(ProjectedState):
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         shape = (rows.n_rows, self.blocks)
         mean, variance = np.empty(shape), np.empty(shape)
-        kept = self._matrix(self.kept)
+        width = max(self.n_features, rows.n_features)
+        kept = self._matrix(self.kept, width)
         for start in range(0, rows.n_rows, ROWS_AT_ONCE):
             part = slice(start, min(start + ROWS_AT_ONCE, rows.n_rows))
-            x = self._matrix([_row(rows, i) for i in range(part.start, part.stop)])
+            x = self._matrix([_row(rows, i) for i in range(part.start, part.stop)], width)
             known = self.gram(x, kept, bias) if self.kept else np.empty((len(mean[part]), 0))
             own = NONE if only_mean else np.diagonal(self.gram(x, x, bias))
             for z, block in enumerate(self.by_block):

@@ -111,7 +111,7 @@ class State(ABC):
         self, rows: Rows, bias: float, inclusive: bool, only_mean: bool = False
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and variance of the margin of every row, with several blocks by label; `only_mean` may save the time for
-        the variance, which is empty then."""
+        the variance, which is empty then.  Rows of a state that is not diagonal may have more features than it."""
 
     def effort(self, length: int) -> int:
         """What a row of so many nonzeros costs to learn from, in nonzeros of a diagonal state, about."""

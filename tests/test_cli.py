@@ -564,9 +564,10 @@ def test_features_that_were_never_seen_are_counted_and_scored_with_the_prior(tex
     lines[0] += " 30:2 70:3"
     lines[5] += " 2000:4"
     other.write_text("\n".join(lines) + "\n")
-    for algorithm in RULES:
+    full = [[name, "--covariance", "full"] for name in ("cw", "sop", "logistic")]
+    for algorithm in [*([name] for name in RULES), *full]:
         model = tmp_path / "m.npz"
-        succeed("train", text, "-m", model, "-a", algorithm, "--initial-variance", 0.5, "--quiet")
+        succeed("train", text, "-m", model, "-a", *algorithm, "--initial-variance", 0.5, "--quiet")
         learner = model_file.load(model)
         learner.grow(2001)
         mean, variance = learner.margins(as_rows(wide, learner.state.dtype))
@@ -577,6 +578,30 @@ def test_features_that_were_never_seen_are_counted_and_scored_with_the_prior(tex
         assert succeed("predict", other, "-m", model, "--quiet").err == ""
         assert succeed("predict", text, "-m", model).err == ""
         assert "the score: 3\n" in succeed("evaluate", other, "-m", model).err
+
+
+def test_models_with_a_kernel_predict_by_command(text, tmp_path):
+    X, y = loaded(text)
+    wide = sparse.csr_matrix((X.data, X.indices, X.indptr), (61, 41)) + sparse.csr_matrix(
+        ([2.0], [[0], [40]]), (61, 41)
+    )
+    other = tmp_path / "other.svm"
+    lines = [line for line in text.read_text().splitlines() if line.split() and not line.startswith("#")]
+    other.write_text("\n".join([f"{lines[0]} 40:2", *lines[1:]]) + "\n")
+    estimator = package.KernelAROWClassifier(random_state=0).fit(X, y)
+    estimator.save(tmp_path / "m.npz")
+    for path, matrix in ((text, X), (other, wide)):
+        outcome = succeed("predict", path, "-m", tmp_path / "m.npz", "--margin")
+        numbers = np.array([line.split()[1:] for line in outcome.out.splitlines()], float)
+        learner = model_file.load(tmp_path / "m.npz")
+        expected = learner.margins(as_rows(matrix, learner.state.dtype))
+        np.testing.assert_allclose(numbers, np.column_stack(expected), rtol=1e-8, atol=1e-12)
+    assert "error" in succeed("evaluate", text, "-m", tmp_path / "m.npz").out
+    told = succeed("inspect", tmp_path / "m.npz").out
+    assert "kernel     kernel rbf, gamma scale" in told
+    assert json.loads(succeed("inspect", tmp_path / "m.npz", "--json").out)["kernel"]["kernel"] == "rbf"
+    message = fail("train", text, "-m", tmp_path / "n.npz", "--resume", tmp_path / "m.npz")
+    assert "m.npz: a model with a kernel can go on in Python only" in message
 
 
 def test_an_index_of_any_size_can_be_predicted(model, tmp_path):
