@@ -127,12 +127,15 @@ cdef inline Outcome learn_row(
         margin.mean -= y
         y = 1
         outcome.loss = margin.mean * margin.mean
-        outcome.surprise = outcome.loss / (margin.variance + 1 / C)
+        if margin.variance + 1 / C > 0:
+            outcome.surprise = outcome.loss / (margin.variance + 1 / C)
     else:
         margin.mean *= y
         outcome.mistake = margin.mean <= 0
     step = step_of(rule, C, margin.mean, margin.variance, row, NULL)
-    outcome.sound = is_sound(rule, margin.mean, margin.variance, step, largest_step) and isfinite(outcome.loss)
+    # The last two, so that no number of rows can carry their sums to infinity.
+    outcome.sound = (is_sound(rule, margin.mean, margin.variance, step, largest_step)
+                     and outcome.loss < 1e288 and outcome.surprise * (rounds + 1) < 1e288)
     outcome.moved = step.alpha != 0 or step.gain > 0
     if outcome.sound and outcome.moved:
         if average != NULL:

@@ -56,6 +56,8 @@ class Observation:
             raise ValueError(f"intercept={intercept!r}, but the run learned none (fit_intercept=False)")
         first = [intercept] if self.has_intercept else []
         vector = np.array([*first, *np.asarray(weights, np.float64).ravel()])
+        if not np.isfinite(vector).all():
+            raise ValueError(f"expected weights that are finite numbers, got {weights!r}")
         if vector.shape != self.mean.shape:
             raise ValueError(f"expected {len(self.mean) - len(first)} weights, got {len(vector) - len(first)}")
         return vector
@@ -63,10 +65,14 @@ class Observation:
 
 def observe(estimator: LinearClassifier, X: Any, y: Any) -> Observation:
     """Learn from the rows of X once, in their order, with the parameters of the estimator, which stays as it is."""
+    if not isinstance(estimator, LinearClassifier):
+        raise TypeError(f"the theorems are about linear classifiers, got {estimator!r}")
     estimator = clone(estimator)
     rule, training, _ = estimator._options()
     if rule.covariance != "full" or training.initial_variance != 1:
         raise ValueError("the theorems are about covariance='full' and initial_variance=1.0")
+    if getattr(rule, "class_weight", None) is not None:
+        raise ValueError("the theorems are about rows that all have the same weight: class_weight=None")
     X, y = estimator._validate(X, y, reset=True)
     classes = estimator._classes_in(y)
     if len(classes) != 2:

@@ -47,7 +47,8 @@ class Classifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         """Learn from the rows of X, once, in the order they come.
 
         The first call must announce all labels in `classes`.  Ten calls on ten chunks give the same bits as one call
-        on all rows.  If a row cannot be learned, those before it have been.
+        on all rows (with a kernel: the same up to rounding, if gamma is a number).  If a row cannot be learned, those
+        before it have been.
         """
         self._refuse(refused)
         return self._learn_more(X, y, classes, None)

@@ -118,6 +118,8 @@ def _words(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{shown(error.filename)}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, MemoryError):
+        if "need less" in str(error):  # one of ours, which knows what would
+            return f"out of memory: {error}"
         return f"out of memory; --memory, --hash-bits or --epochs 1 need less{f' ({error})' if str(error) else ''}"
     if isinstance(error, (ValueError, OSError)):
         return str(error)

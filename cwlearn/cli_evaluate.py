@@ -62,14 +62,15 @@ def _judge_regression(learner: Learner, arguments: argparse.Namespace) -> dict[s
 
 
 def _print_regression(report: dict[str, Any]) -> None:
-    print(f"root mean squared error {report['rmse']:.6g}, mean absolute error {report['mae']:.6g}")
-    explained = "-" if report["r2"] is None else f"{report['r2']:.4f}"
-    print(f"R2 {explained} ({report['rows']:,} rows)")
-    if report["log_loss"] is not None:
-        print(
-            f"log loss {report['log_loss']:.4f}; {100 * report['within_one_deviation']:.1f} % within one deviation "
-            f"of the prediction (68.3 expected), {100 * report['within_two_deviations']:.1f} % within two (95.4)"
-        )
+    def number(name: str, digits: str, factor: float = 1) -> str:
+        return "-" if report[name] is None else format(factor * report[name], digits)
+
+    print(f"root mean squared error {number('rmse', '.6g')}, mean absolute error {number('mae', '.6g')}")
+    print(f"R2 {number('r2', '.4f')} ({report['rows']:,} rows)")
+    print(
+        f"log loss {number('log_loss', '.4f')}; {number('within_one_deviation', '.1f', 100)} % within one deviation of "
+        f"the prediction (68.3 expected), {number('within_two_deviations', '.1f', 100)} % within two (95.4)"
+    )
 
 
 def _print_evaluation(report: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from dataclasses import fields
 from typing import Any
 
@@ -45,8 +46,9 @@ def run(arguments: argparse.Namespace) -> None:
         "parameters": {
             item.name: getattr(learner.rule, item.name)
             for item in sorted(fields(learner.rule), key=lambda item: bool(item.kw_only))
+            if learner.kernel is None or item.name not in ("projection", "covariance")
         },
-        "kernel": learner.kernel and {item.name: getattr(learner.kernel, item.name) for item in fields(learner.kernel)},
+        "kernel": kernel_facts(learner),
         "dtype": learner.state.dtype.name,
         "initial_variance": learner.training.initial_variance,
         "labels": learner.label_names,
@@ -57,9 +59,10 @@ def run(arguments: argparse.Namespace) -> None:
         "multiclass_update": learner.training.multiclass_update,
         "rows": tally["rows"],
         "updates": tally["updates"],
-        "mistakes": tally["mistakes"],
+        "mistakes": tally["mistakes"] if len(learner.classes) else None,
         "unsolved_updates": tally["unsolved"],
         "progressive_error": learner.progressive_error(),
+        "noise_deviation": None if len(learner.classes) else math.sqrt(learner.scale * learner.noise),
         "intercept": state.mean[0].tolist() if isinstance(state, LinearState) else None,
         "unfinished": learner.unfinished,
         "weights": weights,
@@ -81,6 +84,8 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"learned    {tally['rows']:,} rows, {tally['updates']:,} updates, progressive error {error:.4f}")
     if learner.several:
         print(f"constraints {facts['n_constraints'] or 'all'}, {facts['multiclass_update']}")
+    if facts["noise_deviation"] is not None:
+        print(f"noise      {facts['noise_deviation']:.4g} (standard deviation)")
     if linear:
         intercepts = np.atleast_1d(facts["intercept"]).tolist()
         print(f"intercept  {listed([f'{value:+.4f}' for value in intercepts])}")
@@ -91,6 +96,15 @@ def run(arguments: argparse.Namespace) -> None:
         for weight in weights:
             label = f"  {weight['label']}" if facts["labels"] else ""
             print(f"{weight['name']:>{width}} {weight['weight']:+10.4f} {weight['deviation']:10.4f}{label}")
+
+
+def kernel_facts(learner: Learner) -> dict[str, Any] | None:
+    """The options of a kernel, with gamma as the rows have settled it, and how many of them are kept."""
+    if learner.kernel is None:
+        return None
+    state: Any = learner.state
+    options = {item.name: getattr(learner.kernel, item.name) for item in fields(learner.kernel)}
+    return {**options, "gamma": state.gamma or options["gamma"], "kept_rows": len(state.kept)}
 
 
 def features_moved(state: State) -> int | None:

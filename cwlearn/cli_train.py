@@ -169,7 +169,8 @@ def chosen_options(arguments: argparse.Namespace, learner: Learner | None) -> tu
         for item in fields(other):
             if hasattr(arguments, item.name) and item.name not in {own.name for own in fields(chosen)}:
                 names = ", ".join(flag(own.name) for own in fields(chosen)) or "none"
-                raise UsageError(f"{flag(item.name)} is not a parameter of {name}, whose parameters are: {names}")
+                of = name if task == "classification" else f"{name} for {task}"
+                raise UsageError(f"{flag(item.name)} is not a parameter of {of}, whose parameters are: {names}")
     shared = {name: value for name, value in given(arguments, Training).items() if name != "verbose"}  # a flag of ours
     if learner is not None:
         if learner.kernel is not None:
@@ -180,6 +181,8 @@ def chosen_options(arguments: argparse.Namespace, learner: Learner | None) -> tu
         if arguments.labels is not None and sorted(arguments.labels) != learner.classes.tolist():
             names = listed([*arguments.labels.values()])
             differences.append(f"--labels {listed(learner.label_names)}, not {names}")
+        if wanted.get("covariance", learner.rule.covariance) != learner.rule.covariance:
+            differences.append(f"--covariance {learner.rule.covariance}, not {wanted.pop('covariance')}")
         hash_bits = given(arguments, Space).get("hash_bits")
         if hash_bits is not None and hash_bits != learner.hash_bits:
             differences.append(f"--hash-bits {learner.hash_bits or 'none'}, not {hash_bits}")

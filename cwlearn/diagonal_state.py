@@ -67,7 +67,7 @@ class DiagonalState(LinearState):
             self.nbytes(n, self.blocks, self.cells.dtype, self._averaged) for n in (n_features, self.n_features)
         )
         labels = f" x {self.blocks:,} labels" if self.blocks > 1 else ""
-        check_memory(size, size - now, f"{n_features:,} features{labels}")
+        check_memory(size, size - now, f"{n_features:,} features{labels}", "fewer or hashed ones")
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -116,9 +116,15 @@ class LogisticClassifier(Weighted, Probabilistic, LinearClassifier):
 class AROWRegressor(LinearRegressor):
     """AROW for real targets: recursive least squares, with the confidence in the weights.
 
-    With a full covariance, one pass over the rows is ridge regression with the penalty r / `initial_variance`, whatever
-    their order; further epochs count every row again, and weaken the penalty.  The diagonal one is for many sparse
-    features, where several epochs bring it closer to that solution.
+    With a full covariance and a number for `regularization` (r), one pass over the rows is ridge regression with the
+    penalty r / `initial_variance`, whatever their order; further epochs count every row again, and weaken the penalty.
+    The diagonal one is for many sparse features, where several epochs bring it closer to that solution.
+
+    The intercept is a weight like the others, of a feature that is 1 in all rows, and begins at 0: bring features and
+    targets to a scale of about 1 around 0 (`StandardScaler`, `TransformedTargetRegressor`), or most of what is learned
+    will be how far they are from it.
+
+    Weights of rows are precisions: the noise of a row of weight w has the variance `noise_variance_` / w.
 
     References: Crammer, Kulesza, Dredze, "Adaptive Regularization of Weight Vectors", NIPS 2009, section 3.
     """

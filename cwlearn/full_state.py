@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import daxpy, dsymm, dsymv, dsyr
+from scipy.linalg.blas import dsymm, dsymv, dsyr
 
 from cwlearn.projected_state import ROW_EFFORT, ProjectedState, View
 from cwlearn.rows import Rows
@@ -53,7 +53,9 @@ class FullState(ProjectedState, LinearState):
         if size > old:
             bytes_needed = self.nbytes(n_features, self.blocks)
             labels = f" x {self.blocks:,} labels" if self.blocks > 1 else ""
-            check_memory(bytes_needed, bytes_needed, f"full covariances of {n_features:,} features{labels}")
+            check_memory(
+                bytes_needed, bytes_needed, f"full covariances of {n_features:,} features{labels}", "diagonal ones"
+            )
             means = np.zeros((self.blocks, size))
             covariances = np.zeros((size, size, self.blocks), order="F")
             means[:, :old] = self.means
@@ -84,8 +86,16 @@ class FullState(ProjectedState, LinearState):
         touched: NDArray[np.bool_] = (self.mean != 0) | (self.variance != self.initial_variance)
         return touched
 
-    def effort(self, length: int) -> int:
-        return ROW_EFFORT + len(self.covariances) ** 2 // 64
+    def effort(self, length: int, constraints: int) -> int:
+        return min(self.blocks, constraints + 1) * (ROW_EFFORT + len(self.covariances) ** 2 // 64)
+
+    @property
+    def matrix_size(self) -> int:
+        return len(self.covariances)
+
+    @property
+    def matrices(self) -> list[NDArray[np.float64]]:
+        return [self.covariances[:, :, block] for block in range(self.blocks)]
 
     def covariance(self, block: int) -> NDArray[np.float64]:
         """The whole matrix of a block."""
@@ -110,13 +120,8 @@ class FullState(ProjectedState, LinearState):
         rows, unseen = self._known(rows)
         shape = (rows.n_rows, self.blocks)
         mean, variance = np.empty(shape), np.empty((0, self.blocks) if only_mean else shape)
-        for start in range(0, rows.n_rows, ROWS_AT_ONCE):
-            stop = min(start + ROWS_AT_ONCE, rows.n_rows)
-            x = dense(rows.part(start, stop), bias, self.n_features)
-            mean[start:stop] = x @ self.means.T
-            for block in () if only_mean else range(self.blocks):
-                products = dsymm(1.0, self.covariances[:, :, block], x.T, lower=1)
-                variance[start:stop, block] = np.einsum("ji,ij->i", products, x)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._fill_margins(rows, bias, mean, variance)
         if not only_mean:
             variance += self.initial_variance * unseen[:, None]
             np.maximum(variance, self.floor * (rows.squares + bias * bias)[:, None], out=variance)
@@ -126,6 +131,16 @@ class FullState(ProjectedState, LinearState):
             mean, variance = mean[:, 0], variance[:, 0]
         return mean, NONE if only_mean else variance
 
+    def _fill_margins(self, rows: Rows, bias: float, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> None:
+        """Means and, if there is room for them, variances, many rows at a time."""
+        for start in range(0, rows.n_rows, ROWS_AT_ONCE):
+            stop = min(start + ROWS_AT_ONCE, rows.n_rows)
+            x = dense(rows.part(start, stop), bias, self.n_features)
+            mean[start:stop] = x @ self.means.T
+            for block in range(self.blocks) if len(variance) else ():
+                products = dsymm(1.0, self.covariances[:, :, block], x.T, lower=1)
+                variance[start:stop, block] = np.einsum("ji,ij->i", products, x)
+
     def _known(self, rows: Rows) -> tuple[Rows, NDArray[np.float64]]:
         """Rows without the features that are beyond the last one here, and the squares of these, by row."""
         if rows.n_features <= self.n_features:
@@ -133,19 +148,19 @@ class FullState(ProjectedState, LinearState):
         known = rows.indices < self.n_features
         row_of = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr))
         ends = np.append(0, np.cumsum(known))[rows.indptr]
-        squares = np.zeros(rows.n_rows)
-        np.add.at(squares, row_of[~known], rows.values[~known] ** 2)
+        beyond: NDArray[np.float64] = rows.values[~known].astype(np.float64)
+        squares: NDArray[Any] = np.bincount(row_of[~known], weights=beyond**2, minlength=rows.n_rows)
         return Rows(ends, rows.indices[known], rows.values[known], rows.squares, self.n_features), squares
 
     # -- model files ---------------------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The triangles are packed column by column, block by block."""
-        return {"means": self.means, "triangles": np.stack([packed(self.covariances[:, :, z]) for z in self._blocks])}
-
-    @property
-    def _blocks(self) -> range:
-        return range(self.blocks)
+        size = len(self.covariances)
+        triangles = np.empty((self.blocks, size * (size + 1) // 2))
+        for matrix, triangle in zip(self.matrices, triangles, strict=True):
+            pack(matrix, triangle)
+        return {"means": self.means, "triangles": triangles}
 
     def restore(self, n_features: int, arrays: dict[str, NDArray[Any]]) -> None:
         size = n_features + 1
@@ -153,10 +168,14 @@ class FullState(ProjectedState, LinearState):
         check_layout("mean", means, np.float64, (self.blocks, size))
         check_layout("covariance", triangles, np.float64, (self.blocks, size * (size + 1) // 2))
         self.grow(n_features)
-        for z in self._blocks:
-            unpack(triangles[z], self.covariances[:, :, z])
-        if not ((self.variance > 0).all() and (self.variance <= self.initial_variance * (1 + 1e-6)).all()):
-            raise ValueError("its variances are not between 0 and the initial variance")
+        for matrix, triangle in zip(self.matrices, triangles, strict=True):
+            unpack(triangle, matrix)
+            variance = np.diagonal(matrix)
+            if not ((variance > 0).all() and (variance <= 2 * self.initial_variance).all()):  # repairs add a little
+                raise ValueError("its variances are not between 0 and the initial variance")
+            for j in range(size):  # |correlation| <= 1, but for rounding
+                if not (np.abs(matrix[j:, j]) <= np.sqrt(variance[j]) * np.sqrt(variance[j:]) + self.floor).all():
+                    raise ValueError(f"its covariances of weight {j} are larger than its variances allow")
         self.means = means
 
 
@@ -196,19 +215,16 @@ class _RowView(View):
             product: NDArray[np.float64] = dsymv(1.0, S, self.x, lower=1)
             return product
         product = np.zeros(size)
-        flat = S.reshape(-1, order="F")
         for j in (0, *(self._columns + 1).tolist()):
-            factor = self.x[j]
-            daxpy(flat, product, size - j, factor, offx=j * size + j, offy=j)  # the column, from the diagonal down
-            if j:
-                daxpy(flat, product, j, factor, offx=j, incx=size)  # the row, up to the diagonal
+            product[j:] += self.x[j] * S[j:, j]  # the column, from the diagonal down
+            product[:j] += self.x[j] * S[j, :j]  # the row, up to the diagonal
         return product
 
     def move(self, label: int, along: float, shrink: float) -> None:
         product = self._products[label]
+        self._state.means[label] += along * product
         if shrink:
             dsyr(-shrink, product, lower=1, a=self._state.covariances[:, :, label], overwrite_a=1)
-        self._state.means[label] += along * product
 
 
 def dense(rows: Rows, bias: float, n_features: int) -> NDArray[np.float64]:
@@ -219,9 +235,12 @@ def dense(rows: Rows, bias: float, n_features: int) -> NDArray[np.float64]:
     return x
 
 
-def packed(lower: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A lower triangle as its columns, one after the other."""
-    return np.concatenate([lower[j:, j] for j in range(len(lower))])
+def pack(lower: NDArray[np.float64], columns: NDArray[np.float64]) -> None:
+    """Write a lower triangle as its columns, one after the other."""
+    start = 0
+    for j in range(len(lower)):
+        columns[start : start + len(lower) - j] = lower[j:, j]
+        start += len(lower) - j
 
 
 def unpack(columns: NDArray[np.float64], lower: NDArray[np.float64]) -> None:

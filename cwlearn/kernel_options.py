@@ -20,8 +20,8 @@ class KernelOptions(Options):
     kernel: str | Callable[[Any, Any], Any] = option(
         "rbf",
         KERNEL,
-        "Name of a kernel of scikit-learn, or a function that takes two matrices of rows (n x d, m x d) and returns "
-        "the n x m kernels of their rows.",
+        "Name of a kernel of scikit-learn, or a function that takes two dense matrices of rows (n x d, m x d) and "
+        "returns the n x m kernels of their rows. It must be positive definite.",
     )
     gamma: float | str = option(
         "scale",

@@ -31,7 +31,7 @@ from scipy.sparse import csr_matrix
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from cwlearn.errors import DataError
-from cwlearn.full_state import packed, unpack
+from cwlearn.full_state import pack, unpack
 from cwlearn.kernel_options import KernelOptions
 from cwlearn.projected_state import ROW_EFFORT, ProjectedState, View
 from cwlearn.rows import Rows
@@ -42,10 +42,13 @@ from cwlearn.state import NONE, check_layout, check_memory
 # than that of a matrix S, and lets Psi grow to 2^20 or so, far from where the sums lose their meaning.
 FLOOR = 2.0**-20
 ROWS_AT_ONCE = 128  # whose kernels are computed together
+TAKE_CSR = ("cosine", "laplacian", "linear", "poly", "polynomial", "rbf", "sigmoid")
 TINY = 1e-100
 INDEFINITE = 1e-3  # of the initial variance: no rounding makes a variance as negative as that
 FEW = 1024  # features, up to which matrices are always dense
 DENSE = 0.1  # and beyond it, where this part of the values or more are not 0
+
+Row = tuple[NDArray[np.int64], NDArray[np.float64]]  # columns and values
 
 
 class Block:
@@ -64,7 +67,9 @@ class Block:
     def make_room(self, n: int) -> None:
         if n > len(self.nu):
             room = n + max(16, n // 5)
-            check_memory(8 * room * room, 8 * room * room, f"the coefficients of {n:,} kept rows")
+            check_memory(
+                8 * room * room, 8 * room * room, f"the coefficients of {n:,} kept rows", "a budget and so fewer rows"
+            )
             members, nu, psi = np.zeros(room, np.int64), np.zeros(room), np.zeros((room, room), order="F")
             members[: self.n], nu[: self.n] = self.members[: self.n], self.nu[: self.n]
             psi[: self.n, : self.n] = self.psi[: self.n, : self.n]
@@ -77,11 +82,10 @@ class Block:
         return mine
 
     def place_of(self, row: int) -> int:
-        """The place of a kept row among the members, where it may be new."""
+        """The place of a kept row among the members, where it may be new; there must be room."""
         found = np.flatnonzero(self.members[: self.n] == row)
         if len(found):
             return int(found[0])
-        self.make_room(self.n + 1)
         self.members[self.n] = row
         self.n += 1
         return self.n - 1
@@ -129,8 +133,8 @@ class KernelState(ProjectedState):
     def __init__(self, n_features: int, blocks: int, initial_variance: float, options: KernelOptions) -> None:
         super().__init__(blocks, initial_variance, FLOOR, np.dtype(np.float64))
         self.options = options
-        self.gamma = 0.0  # of the kernel; it may depend on the first rows
-        self.kept: list[tuple[NDArray[np.int64], NDArray[np.float64]]] = []  # columns and values
+        self.gamma: float | None = None  # of the kernel; it may depend on the first rows
+        self.kept: list[Row] = []  # columns and values
         self.by_block = [Block(self.initial_variance) for _ in range(blocks)]
         self._n_features = n_features
         self._keys: list[bytes] = []  # what the kept rows hold, in short
@@ -147,19 +151,35 @@ class KernelState(ProjectedState):
     def grow(self, n_features: int) -> None:
         self._n_features = max(n_features, self._n_features)
 
-    def effort(self, length: int) -> int:
-        return ROW_EFFORT + len(self.kept) * (length + len(self.kept) // 64)
+    def effort(self, length: int, constraints: int) -> int:
+        largest = max(block.n for block in self.by_block)
+        return len(self.kept) * length + min(self.blocks, constraints + 1) * (ROW_EFFORT + largest**2 // 64)
+
+    @property
+    def matrix_size(self) -> int:
+        return max(len(block.nu) for block in self.by_block)
+
+    @property
+    def matrices(self) -> list[NDArray[np.float64]]:
+        return [block.psi for block in self.by_block]
+
+    def reconfigure(self, kernel: KernelOptions | None) -> None:
+        assert kernel is not None
+        self.options = kernel
 
     # -- kernels -------------------------------------------------------------------------------------------------------
 
-    def _matrix(self, rows: list[tuple[NDArray[np.int64], NDArray[np.float64]]], n_features: int = 0) -> Any:
-        """Rows as scikit-learn wants them: dense or, where there are many features and few values, CSR."""
-        bounds = np.cumsum([0, *(len(columns) for columns, _ in rows)])
-        columns = np.concatenate([columns for columns, _ in rows]) if rows else np.empty(0, np.int64)
-        values = np.concatenate([values for _, values in rows]) if rows else np.empty(0)
-        shape = (len(rows), n_features or self.n_features)
-        matrix = csr_matrix((values, columns, bounds), shape=shape)
-        return matrix if shape[1] > FEW and len(values) < DENSE * shape[0] * shape[1] else matrix.toarray()
+    def _matrices(self, rows: list[Row], width: int) -> tuple[Any, Any]:
+        """Rows, and the kept ones, as scikit-learn wants them: dense or, where there are many features and few values
+        and the kernel can do with it, CSR, both alike."""
+        values = sum(len(values) for _, values in rows)
+        sparse = self.options.kernel in TAKE_CSR and width > FEW and values < DENSE * len(rows) * width
+        x, kept = (_csr(some, width) for some in (rows, self.kept))
+        if sparse:
+            return x, kept
+        size = 8 * width * (len(rows) + len(self.kept))
+        check_memory(size, size, f"{len(rows) + len(self.kept):,} rows of {width:,} features", "sparse kernels")
+        return x.toarray(), kept.toarray()
 
     def gram(self, A: Any, B: Any, bias: float) -> NDArray[np.float64]:
         """The kernels of the rows of two matrices, with what an intercept adds."""
@@ -167,14 +187,22 @@ class KernelState(ProjectedState):
         if not (A.shape[0] and B.shape[0]):
             return np.empty((A.shape[0], B.shape[0]))
         if callable(options.kernel):
-            kernels = np.asarray(options.kernel(A, B), np.float64)
+            found = options.kernel(A, B)
+            kernels = np.asarray(found.toarray() if hasattr(found, "toarray") else found, np.float64)
             expected = (A.shape[0], B.shape[0])
             if kernels.shape != expected:
                 raise DataError(f"the kernel returned an array of shape {kernels.shape} instead of {expected}")
         else:
-            kernels = pairwise_kernels(
-                A, B, options.kernel, filter_params=True, gamma=self.gamma, degree=options.degree, coef0=options.coef0
-            )
+            with np.errstate(over="ignore", invalid="ignore"):
+                kernels = pairwise_kernels(
+                    A,
+                    B,
+                    options.kernel,
+                    filter_params=True,
+                    gamma=self.gamma,
+                    degree=options.degree,
+                    coef0=options.coef0,
+                )
         if not np.isfinite(kernels).all():
             raise DataError(f"the kernel {options.kernel!r} gives numbers that are not finite for these rows")
         return np.asarray(kernels, np.float64) + bias * bias
@@ -182,27 +210,29 @@ class KernelState(ProjectedState):
     def begin(self, rows: Rows) -> None:
         """Settle gamma by the rows that learning begins with, as scikit-learn's SVC does."""
         gamma = self.options.gamma
-        if self.gamma == 0:
-            cells = max(1, rows.n_rows * rows.n_features)
-            variance = rows.squares.sum() / cells - (rows.values.sum() / cells) ** 2
+        if self.gamma is None:
             if gamma == "scale":
-                gamma = 1 / (rows.n_features * variance) if variance > 0 else 1.0
+                cells = max(1, rows.n_rows * rows.n_features)
+                mean = rows.values.sum(dtype=np.float64) / cells
+                squares = ((rows.values - mean) ** 2).sum() + mean**2 * (cells - len(rows.values))
+                gamma = 1 / (rows.n_features * squares / cells) if 0 < squares < np.inf else 1.0
             self.gamma = 1 / rows.n_features if isinstance(gamma, str) else gamma
 
     # -- learning ------------------------------------------------------------------------------------------------------
 
     def views(self, rows: Rows, order: list[int], bias: float) -> Iterator[View]:
         self.begin(rows)
+        self.keep_to_budget()
         for start in range(0, len(order), ROWS_AT_ONCE):
             chosen = [_row(rows, i) for i in order[start : start + ROWS_AT_ONCE]]
-            x = self._matrix(chosen)
+            x, kept = self._matrices(chosen, max(self.n_features, rows.n_features))
             own = self.gram(x, x, bias)
             known = np.empty((len(chosen), len(self.kept) + len(chosen)))  # K(x, kept row), with room for these rows
-            known[:, : len(self.kept)] = self.gram(x, self._matrix(self.kept), bias)
+            known[:, : len(self.kept)] = self.gram(x, kept, bias)
             for t, row in enumerate(chosen):
                 yield _RowView(self, row, t, known, own)
 
-    def keep(self, row: tuple[NDArray[np.int64], NDArray[np.float64]]) -> tuple[int, bool]:
+    def keep(self, row: Row) -> tuple[int, bool]:
         """The number of a row among the kept ones, and whether it is new there."""
         key = hashlib.blake2b(row[0].tobytes() + row[1].tobytes(), digest_size=16).digest()
         number = self._numbers.setdefault(key, len(self.kept))
@@ -233,16 +263,23 @@ class KernelState(ProjectedState):
         self.kept.pop()
         self._keys.pop()
 
+    def keep_to_budget(self) -> Iterator[tuple[int, int]]:
+        """Forget what is too much; the numbers of those that go, and of the last ones, which get these numbers."""
+        gone = []
+        while self.options.budget is not None and len(self.kept) > self.options.budget:
+            gone.append((self.least(), len(self.kept) - 1))
+            self.forget(gone[-1][0])
+        return iter(gone)
+
     def margins(
         self, rows: Rows, bias: float, inclusive: bool, only_mean: bool = False
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         shape = (rows.n_rows, self.blocks)
         mean, variance = np.empty(shape), np.empty(shape)
         width = max(self.n_features, rows.n_features)
-        kept = self._matrix(self.kept, width)
         for start in range(0, rows.n_rows, ROWS_AT_ONCE):
             part = slice(start, min(start + ROWS_AT_ONCE, rows.n_rows))
-            x = self._matrix([_row(rows, i) for i in range(part.start, part.stop)], width)
+            x, kept = self._matrices([_row(rows, i) for i in range(part.start, part.stop)], width)
             known = self.gram(x, kept, bias) if self.kept else np.empty((len(mean[part]), 0))
             own = NONE if only_mean else np.diagonal(self.gram(x, x, bias))
             for z, block in enumerate(self.by_block):
@@ -261,7 +298,7 @@ class KernelState(ProjectedState):
     def arrays(self) -> dict[str, NDArray[Any]]:
         blocks, kept = self.by_block, self.kept
         return {
-            "gamma": np.array([self.gamma]),
+            "gamma": np.array([self.gamma or 0.0]),
             "priors": np.array([block.a for block in blocks]),
             "indptr": np.cumsum([0, *(len(columns) for columns, _ in kept)]),
             "indices": np.concatenate([np.empty(0, np.int64), *(columns for columns, _ in kept)]),
@@ -269,7 +306,7 @@ class KernelState(ProjectedState):
             "counts": np.array([block.n for block in blocks]),
             "members": np.concatenate([block.members[: block.n] for block in blocks]),
             "coefficients": np.concatenate([block.nu[: block.n] for block in blocks]),
-            "triangles": np.concatenate([NONE, *(packed(block.psi[: block.n, : block.n]) for block in blocks)]),
+            "triangles": np.concatenate([NONE, *map(_triangle, blocks)]),
         }
 
     def restore(self, n_features: int, arrays: dict[str, NDArray[Any]]) -> None:
@@ -282,10 +319,20 @@ class KernelState(ProjectedState):
         check_layout("values", values, np.float64, (int(indptr[-1]),))
         check_layout("columns", indices, np.int64, values.shape)
         check_layout("counts", counts, np.int64, (self.blocks,))
-        if indptr[0] != 0 or (np.diff(indptr) < 0).any() or (counts < 0).any() or (counts > n_kept).any():
+        rises = indptr[0] == 0 and (indptr[1:] >= indptr[:-1]).all()
+        if not rises or (counts < 0).any() or (counts > n_kept).any():
             raise ValueError("its kept rows do not fit its state")
         if len(indices) and not (indices.min() >= 0 and indices.max() < n_features):
             raise ValueError("its kept rows have columns that are not features")
+        first_of_row = np.zeros(len(indices) + 1, bool)
+        first_of_row[indptr] = True
+        if not (first_of_row[1:-1] | (indices[1:] > indices[:-1])).all():
+            raise ValueError("its kept rows have columns that do not rise")
+        if not (arrays["gamma"][0] > 0 or (arrays["gamma"][0] == 0 and not n_kept)):
+            raise ValueError(f"its gamma is {arrays['gamma'][0]}")
+        priors = arrays["priors"]
+        if not ((priors >= self.initial_variance) & (priors <= 2 * self.initial_variance)).all():
+            raise ValueError(f"its initial variances are {priors.tolist()}, not about {self.initial_variance}")
         check_layout("members", members, np.int64, (int(counts.sum()),))
         check_layout("coefficients", arrays["coefficients"], np.float64, members.shape)
         sizes = counts * (counts + 1) // 2
@@ -293,7 +340,7 @@ class KernelState(ProjectedState):
         if len(members) and not (members.min() >= 0 and members.max() < n_kept):
             raise ValueError("its coefficients are of rows that it has not kept")
         self.grow(n_features)
-        self.gamma = float(arrays["gamma"][0])
+        self.gamma = float(arrays["gamma"][0]) or None
         for start, stop in zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True):
             if not self.keep((indices[start:stop], values[start:stop]))[1]:
                 raise ValueError("a row is kept twice")
@@ -307,6 +354,10 @@ class KernelState(ProjectedState):
             block.members[:count] = members[first : first + count]
             block.nu[:count] = arrays["coefficients"][first : first + count]
             unpack(arrays["triangles"][first_cell : first_cell + size], block.psi[:count, :count])
+            if len(np.unique(block.members[:count])) < count:
+                raise ValueError("it has two coefficients for one row")
+            if (np.diagonal(block.psi) > 0).any():
+                raise ValueError("its matrices are not negative definite")
             first, first_cell = first + count, first_cell + size
 
 
@@ -316,18 +367,23 @@ class _RowView(View):
     def __init__(
         self,
         state: KernelState,
-        row: tuple[NDArray[np.int64], NDArray[np.float64]],
+        row: Row,
         t: int,
         known: NDArray[np.float64],
         own: NDArray[np.float64],
     ) -> None:
         self._state, self._row, self._t, self._known, self._own = state, row, t, known, own
         self._square = float(own[t, t])
-        self.length = math.sqrt(max(0.0, self._square))
         k = known[t, : len(state.kept)]
+        self._definite = self._square > 0 or not (self._square or k.any() or own[t].any())
+        self.length = math.sqrt(max(0.0, self._square))
         self._kernels = [block.kernels(k) for block in state.by_block]
         self.means = np.array([block.nu @ mine for block, mine in zip(state.by_block, self._kernels, strict=True)])
         self._products: dict[int, NDArray[np.float64]] = {}  # Psi k by label
+
+    def check(self) -> None:
+        if not self._definite:
+            raise self._not_definite()
 
     def variance(self, label: int) -> float:
         block, k = self._state.by_block[label], self._kernels[label]
@@ -336,18 +392,22 @@ class _RowView(View):
         v = block.a * self._square + float(k @ product)
         least = self._state.floor * self._square
         if v < -INDEFINITE * block.a * self._square:
-            raise DataError(
-                f"the kernel {self._state.options.kernel!r} is not positive definite on these rows, so there is no "
-                f"Gaussian to learn: take another one, or other parameters of it"
-            )
+            raise self._not_definite()
         if v < least:  # lost by rounding: S gets as much of the unit matrix as it takes, as in `full_state`
             block.a += (least - v) / self._square
             return least
         return v
 
+    def _not_definite(self) -> DataError:
+        return DataError(
+            f"the kernel {self._state.options.kernel!r} is not positive definite on these rows, so there is no "
+            f"Gaussian to learn: take another one, or other parameters of it"
+        )
+
     def move(self, label: int, along: float, shrink: float) -> None:
         state = self._state
         block = state.by_block[label]
+        block.make_room(block.n + 1)  # first, since there may be no memory for it
         number, new = state.keep(self._row)
         if new:
             self._known[:, number] = self._own[:, self._t]
@@ -361,13 +421,26 @@ class _RowView(View):
 
     def moved(self) -> None:
         state = self._state
-        while state.options.budget is not None and len(state.kept) > state.options.budget:
-            number = state.least()
-            self._known[:, number] = self._known[:, len(state.kept) - 1]
-            state.forget(number)
+        for number, last in state.keep_to_budget():
+            self._known[:, number] = self._known[:, last]
 
 
-def _row(rows: Rows, i: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Columns and values of one row, in arrays of their own."""
+def _row(rows: Rows, i: int) -> Row:
+    """Columns and values of one row, without those that are 0, so that equal rows are the same bytes."""
     part = slice(rows.indptr[i], rows.indptr[i + 1])
-    return rows.indices[part].astype(np.int64), rows.values[part].astype(np.float64)
+    columns, values = rows.indices[part].astype(np.int64), rows.values[part].astype(np.float64)
+    given = values != 0
+    return (columns, values) if given.all() else (columns[given], values[given])
+
+
+def _triangle(block: Block) -> NDArray[np.float64]:
+    columns = np.empty(block.n * (block.n + 1) // 2)
+    pack(block.psi[: block.n, : block.n], columns)
+    return columns
+
+
+def _csr(rows: list[Row], width: int) -> Any:
+    bounds = np.cumsum([0, *(len(columns) for columns, _ in rows)])
+    columns = np.concatenate([np.empty(0, np.int64), *(columns for columns, _ in rows)])
+    values = np.concatenate([NONE, *(values for _, values in rows)])
+    return csr_matrix((values, columns, bounds), shape=(len(rows), width))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -52,7 +52,11 @@ class Training(Options):
         "meet all of them at once ('exact': only passive-aggressive, and CW in its variance form, whose projection is "
         "the exact one then).",
     )
-    dtype: str = option("float32", one_of("float32", "float64"), "Precision of the state; sums are always float64.")
+    dtype: str = option(
+        "float32",
+        one_of("float32", "float64"),
+        "Precision of a diagonal state; sums are always float64, and so is a full covariance.",
+    )
     verbose: int = option(0, LEVEL, "Let `fit` show a progress bar on standard error.")
 
 
@@ -100,28 +104,28 @@ class Learner:
 
     def go_on_with(self, rule: Rule, training: Training, kernel: KernelOptions | None = None) -> None:
         """Take over changed options; those that the state was built with cannot change any more."""
-        check_update(rule, training)
-        built_with = {
-            "initial_variance": (self.state.initial_variance, rule.prior_variance(training.initial_variance)),
-            "dtype": (self.training.dtype, training.dtype),
-            "fit_intercept": (self.training.fit_intercept, training.fit_intercept),
-            "average": (self.rule.averaged, rule.averaged),
-            "covariance": (self.rule.covariance, rule.covariance),
-            **{
-                item.name: (getattr(self.kernel, item.name), getattr(kernel, item.name))
-                for item in (fields(self.kernel) if self.kernel else ())
-                if item.name != "budget"
-            },
-        }
-        for name, (old, new) in built_with.items():
-            if old != new:
-                raise ValueError(
-                    f"{name} cannot change from {old!r} to {new!r} once learning has begun; fit with warm_start=False "
-                    f"begins anew"
-                )
-        self.rule, self.training, self.kernel = rule, training, kernel
-        if kernel is not None:
-            self.state.options = kernel  # type: ignore[attr-defined]
+        with self.lock:
+            check_update(rule, training)
+            built_with = {
+                "initial_variance": (self.state.initial_variance, rule.prior_variance(training.initial_variance)),
+                "dtype": (self.training.dtype, training.dtype),
+                "fit_intercept": (self.training.fit_intercept, training.fit_intercept),
+                "average": (self.rule.averaged, rule.averaged),
+                "covariance": (self.rule.covariance, rule.covariance),
+                **{
+                    item.name: (getattr(self.kernel, item.name), getattr(kernel, item.name))
+                    for item in (fields(self.kernel) if self.kernel else ())
+                    if item.name != "budget"
+                },
+            }
+            for name, (old, new) in built_with.items():
+                if old != new:
+                    raise ValueError(
+                        f"{name} cannot change from {old!r} to {new!r} once learning has begun; fit with "
+                        f"warm_start=False begins anew"
+                    )
+            self.rule, self.training, self.kernel = rule, training, kernel
+            self.state.reconfigure(kernel)
 
     @property
     def label_names(self) -> list[str]:
@@ -209,11 +213,12 @@ class Learner:
             sweeps=EXACT_SWEEPS,
         )
         mean_length = max(1, len(rows.values) // max(1, rows.n_rows))
-        block = max(1, BLOCK_EFFORT // self.state.effort(mean_length))
+        block = max(1, BLOCK_EFFORT // self.state.effort(mean_length, rule["constraints"]))
         with self.lock:
             self.unfinished = None  # a run that something else was learned after cannot be taken up again
             for start in range(0, len(order), block):
                 piece = order[start : start + block]
+                self.tally = self.tally.copy()
                 self.tally, done = self.state.learn(rows, targets, weights, piece, rule, self.tally)
                 if done < len(piece):
                     which = "features" if len(self.classes) else "features or targets"
@@ -264,7 +269,8 @@ class Learner:
 
     def margins(self, rows: Rows, only_mean: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and variance of w.x for every row, under the Gaussian over w; with more than two labels, by label."""
-        return self.predictor.margins(rows, self.bias, self.rule.projection == "inclusive", only_mean)
+        with nullcontext() if isinstance(self.state, DiagonalState) else self.lock:  # others change shape meanwhile
+            return self.predictor.margins(rows, self.bias, self.rule.projection == "inclusive", only_mean)
 
     def scores(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
         """What decides, from the margins.  Two labels: positive for the second one, larger where it is more certain.
@@ -312,7 +318,8 @@ class Learner:
 
     def deviations(self, variance: NDArray[np.float64]) -> NDArray[np.float64]:
         """The standard deviation of the target of each row around its prediction, from the variance of the margin."""
-        deviations: NDArray[np.float64] = np.sqrt(self.scale * (self.noise + variance))
+        with np.errstate(over="ignore"):
+            deviations: NDArray[np.float64] = np.sqrt(self.scale * (self.noise + variance))
         return deviations
 
     # -- probabilities by draws ----------------------------------------------------------------------------------------
@@ -336,6 +343,8 @@ class Learner:
 def new_state(rule: Rule, training: Training, kernel: KernelOptions | None, blocks: int, n_features: int) -> State:
     prior = rule.prior_variance(training.initial_variance)
     if kernel is not None:
+        if not rule.second_order or rule.name == "sop" or rule.task == "regression" or rule.covariance == "full":
+            raise ValueError(f"there is no form with a kernel of {rule}")
         from cwlearn.kernel_state import KernelState  # these bring SciPy, and that brings scikit-learn
 
         return KernelState(n_features, blocks, prior, kernel)
@@ -369,7 +378,7 @@ def check_update(rule: Rule, training: Training) -> None:
     if training.multiclass_update == "exact" and not rule.solvable:
         raise ValueError(
             f"multiclass_update='exact' is there for CW with form='variance' and projection='kl' or 'exact', and for "
-            f"passive-aggressive, not for {rule}"
+            f"passive-aggressive, not for these parameters of {rule.name}"
         )
 
 

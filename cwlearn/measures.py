@@ -83,32 +83,32 @@ class RegressionMeasures:
             return
         if not self.rows:
             self._center = float(true[0])
-        error, away = np.abs(predicted - true), true - self._center
         self.rows += len(true)
-        self.absolute += float(error.sum())
-        self.squared += float((error**2).sum())
-        self._sums += (away.sum(), (away**2).sum())
-        if self.foretold and (deviations > 0).all():
-            z = error / deviations
-            self.log_loss_sum += float((np.log(deviations) + z**2 / 2 + np.log(2 * np.pi) / 2).sum())
-            self.within += ((z <= 1).sum(), (z <= 2).sum())
-        else:
-            self.foretold = False
+        with np.errstate(over="ignore", invalid="ignore"):  # sums that are not finite are told as None
+            error, away = np.abs(predicted - true), true - self._center
+            self.absolute += float(error.sum())
+            self.squared += float((error**2).sum())
+            self._sums += (away.sum(), (away**2).sum())
+            self.foretold &= bool((deviations > 0).all())
+            if self.foretold:
+                z = error / deviations
+                self.log_loss_sum += float((np.log(deviations) + z**2 / 2 + np.log(2 * np.pi) / 2).sum())
+                self.within += ((z <= 1).sum(), (z <= 2).sum())
 
     def summary(self) -> dict[str, Any]:
-        """All measures, as plain numbers; what would be 0 / 0 is None."""
+        """All measures, as plain numbers; what would be 0 / 0, or is not finite, is None."""
         rows = max(1, self.rows)
-        spread = float(self._sums[1] - self._sums[0] ** 2 / rows)
-        one, two = (float(part) / rows for part in self.within)
-        return {
-            "rows": self.rows,
-            "rmse": float(np.sqrt(self.squared / rows)),
-            "mae": self.absolute / rows,
-            "r2": 1 - self.squared / spread if spread > 0 else None,
-            "log_loss": self.log_loss_sum / rows if self.foretold else None,
-            "within_one_deviation": one if self.foretold else None,
-            "within_two_deviations": two if self.foretold else None,
-        }
+        with np.errstate(over="ignore", invalid="ignore"):
+            spread = float(self._sums[1] - self._sums[0] ** 2 / rows)
+            found = {
+                "rmse": float(np.sqrt(self.squared / rows)),
+                "mae": self.absolute / rows,
+                "r2": 1 - self.squared / spread if spread > 0 else np.nan,
+                "log_loss": self.log_loss_sum / rows if self.foretold else np.nan,
+                "within_one_deviation": float(self.within[0]) / rows if self.foretold else np.nan,
+                "within_two_deviations": float(self.within[1]) / rows if self.foretold else np.nan,
+            }
+        return {"rows": self.rows, **{name: value if np.isfinite(value) else None for name, value in found.items()}}
 
 
 def _part(count: int, total: int) -> float | None:

@@ -264,7 +264,9 @@ def _filled(learner: Learner, header: dict[str, Any], arrays: dict[str, NDArray[
 
 
 def _labels(dtype: str, values: list[Any], task: str) -> NDArray[Any]:
-    if task == "regression" and not values:
+    if task == "regression":
+        if values:
+            raise ValueError(f"a regression has no labels, found {listed(values)}")
         return np.empty(0)
     kind = np.dtype(dtype)
     if kind.kind not in "biufUO" or kind.itemsize > HEADER_LIMIT:

@@ -116,7 +116,7 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
             tell_unsolved(learner.tally["unsolved"] - unsolved)
             learner.feature_names = getattr(self, "feature_names_in_", None)
             self._learner = learner
-        except BaseException:  # a fit that fails leaves the estimator as it was
+        except BaseException:  # a fit that fails leaves the estimator as it was; a warm one may have learned some rows
             self.__dict__.clear()
             self.__dict__.update(before)
             raise

@@ -16,17 +16,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn._kernels import COVARIANCES
+from cwlearn.errors import DataError
 from cwlearn.native import learn_rows
 from cwlearn.rows import Rows
 from cwlearn.state import NONE, KernelRule, State, Tally, scratch_of
 
 INCLUSIVE = COVARIANCES["inclusive"]
 
+THREADS_FROM = 400  # lines of a matrix, from which on BLAS may use all threads (measured on two cores)
 ROW_EFFORT = 4096  # of a row, in Python: as many nonzeros would be learned from in the same time
 
 # A row without features, for the kernel: its intercept is all there is.
@@ -36,11 +41,29 @@ _SQUARES = np.zeros(1)
 _ORDER = np.zeros(1, np.int64)
 
 
+def blas_threads(size: int) -> AbstractContextManager[Any]:
+    """One thread for small matrices: to wake others takes longer than the work."""
+    if size >= THREADS_FROM:
+        return nullcontext()
+    limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    return limit
+
+
+@cache
+def _controller() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
 class View(ABC):
     """What a row knows of the Gaussian, while it is learned from."""
 
     length: float  # |x|, the intercept included
     means: NDArray[np.float64]  # mu.x, by label
+
+    def check(self) -> None:  # noqa: B027  nothing to do, for most
+        """Raise a DataError if there is something wrong with the row."""
 
     @abstractmethod
     def variance(self, label: int) -> float:
@@ -61,6 +84,24 @@ class ProjectedState(State):
     def views(self, rows: Rows, order: list[int], bias: float) -> Iterator[View]:
         """The views of the rows in `order`; the caller is done with each when it asks for the next."""
 
+    @property
+    @abstractmethod
+    def matrix_size(self) -> int:
+        """Lines of the largest matrix that BLAS works on."""
+
+    @property
+    @abstractmethod
+    def matrices(self) -> list[NDArray[np.float64]]:
+        """Those that BLAS changes in place."""
+
+    def _check_writable(self) -> None:
+        """BLAS asks nobody: it would write to memory that is read-only, and to a copy of what is not contiguous."""
+        for matrix in self.matrices:
+            if not (matrix.flags.writeable and matrix.flags.f_contiguous):
+                raise ValueError(
+                    "the model's arrays are read-only (a mapped file?): copy.deepcopy it to go on learning"
+                )
+
     def learn(
         self,
         rows: Rows,
@@ -75,12 +116,16 @@ class ProjectedState(State):
             projected["covariance"] = COVARIANCES["kl"]
         scratch = scratch_of(0, self.blocks, rule["constraints"])
         numbers = order.tolist()
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite the kernel refuses
+        self._check_writable()
+        # What is not finite the kernel refuses.
+        with np.errstate(over="ignore", invalid="ignore"), blas_threads(self.matrix_size):
             for done, (i, view) in enumerate(zip(numbers, self.views(rows, numbers, rule["bias"]), strict=True)):
                 row = slice(i, i + 1)
-                tally, sound = self._learn_row(view, targets[row], weights[row], projected, scratch, tally)
-                if not sound:
-                    return tally, done
+                try:
+                    if not self._learn_row(view, targets[row], weights[row], projected, scratch, tally):
+                        return tally, done
+                except DataError as error:
+                    raise DataError(error.what, row=i) from None
         return tally, len(order)
 
     def _learn_row(
@@ -91,10 +136,11 @@ class ProjectedState(State):
         rule: KernelRule,
         scratch: tuple[NDArray[np.float64], NDArray[np.int64]],
         tally: Tally,
-    ) -> tuple[Tally, bool]:
-        """Learn from one row; if that is not possible in finite numbers, False, and nothing has changed."""
+    ) -> bool:
+        """Learn from one row, and keep the tally; False if that is not possible in finite numbers."""
         if len(weight) and not weight[0]:
-            return tally, True
+            return True
+        view.check()
         length = rule["bias"] = view.length
         cells = np.full((2, self.blocks), self.initial_variance)  # the means of the labels, then their variances
         cells[0] = view.means / length if length else 0
@@ -106,7 +152,7 @@ class ProjectedState(State):
             cells.reshape(-1), NONE, *scratch, _BOUNDS, _COLUMNS, NONE, _SQUARES, target, weight, _ORDER, rule, tally
         )  # fmt: skip
         if not done or not np.isfinite(cells[0]).all():
-            return tally, False
+            return False
         if after["updates"] > tally["updates"]:
             for label in labels:
                 s = variance[label]
@@ -114,7 +160,8 @@ class ProjectedState(State):
                     along = (cells[0, label] - mean[label]) / (s * length)
                     view.move(label, along, (1 - cells[1, label] / s) / (s * length * length))
             view.moved()
-        return after, True
+        tally.update(after)
+        return True
 
     def _labels_of(self, scores: NDArray[np.float64], target: NDArray[np.float64], rule: KernelRule) -> list[int]:
         """The labels whose variances the kernel will ask for: the true one and its highest-scoring rivals, of equal

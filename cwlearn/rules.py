@@ -26,9 +26,10 @@ from cwlearn.options import (
 
 AUTO = one_of("auto")
 LOSS = one_of("hinge", "squared_hinge")
+DIAGONAL = "How a diagonal covariance stays diagonal: keep the diagonal of the precision"
 RELATIVE = (
     "divided by the prior variance of the margin (initial_variance times the squared length of a row, averaged "
-    "over the rows seen), so that the scale of X does not matter"
+    "over the rows seen), so that the scale of X does not matter, but for an intercept, whose feature is 1 on any scale"
 )
 
 
@@ -189,8 +190,7 @@ class CW(SecondOrderRule):
     projection: str = option(
         "kl",
         one_of("kl", "l2", "exact"),
-        "How the covariance stays diagonal: keep the diagonal of the precision ('kl') or of the covariance ('l2'), "
-        "or solve the diagonal problem itself ('exact').",
+        f"{DIAGONAL} ('kl') or of the covariance ('l2'), or solve the diagonal problem itself ('exact').",
     )
 
     @property
@@ -217,7 +217,9 @@ class AdaptiveRule(SecondOrderRule):
         "auto", POSITIVE | AUTO, f"The paper's r: larger is slower and steadier. 'auto': 1/r is a constant {RELATIVE}."
     )
     projection: str = option(
-        "kl", one_of("kl", "l2"), "Keep the diagonal of the precision ('kl') or of the covariance ('l2')."
+        "kl",
+        one_of("kl", "l2"),
+        f"{DIAGONAL} ('kl') or of the covariance ('l2').",
     )
 
     @property
@@ -250,7 +252,7 @@ class AROW(WeightedRule, AdaptiveRule):
 class AROWRegression(AdaptiveRule):
     """AROW with the squared loss, which is recursive least squares: NIPS 2009, section 3, footnote 1.
 
-    With a full covariance and one epoch it is ridge regression with the penalty r / initial_variance.
+    With a full covariance, one epoch and a number for r it is ridge regression with the penalty r / initial_variance.
     """
 
     name: ClassVar[str] = "arow"

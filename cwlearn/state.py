@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from cwlearn.kernel_options import KernelOptions
 from cwlearn.machine import free_memory
 from cwlearn.rows import Rows
 
@@ -104,7 +105,8 @@ class State(ABC):
         rule: KernelRule,
         tally: Tally,
     ) -> tuple[Tally, int]:
-        """One pass over the rows in `order`; see `_kernels.learn_rows`."""
+        """One pass over the rows in `order`; see `_kernels.learn_rows`.  A state that goes row by row keeps `tally` up
+        to date, so that it is right if the pass is broken off."""
 
     @abstractmethod
     def margins(
@@ -113,8 +115,12 @@ class State(ABC):
         """Mean and variance of the margin of every row, with several blocks by label; `only_mean` may save the time for
         the variance, which is empty then.  Rows of a state that is not diagonal may have more features than it."""
 
-    def effort(self, length: int) -> int:
-        """What a row of so many nonzeros costs to learn from, in nonzeros of a diagonal state, about."""
+    def reconfigure(self, kernel: KernelOptions | None) -> None:  # noqa: B027  most have nothing to change
+        """Take over options that may change once learning has begun."""
+
+    def effort(self, length: int, constraints: int) -> int:
+        """What a row of so many nonzeros, and rivals of the true label, costs to learn from, in nonzeros of a diagonal
+        state, about."""
         return length
 
     @abstractmethod
@@ -145,10 +151,10 @@ class LinearState(State):
         """Which weights are not as they were in the beginning, in the shape of `mean`."""
 
 
-def check_memory(size: int, more: int, what: str) -> None:
+def check_memory(size: int, more: int, what: str, instead: str) -> None:
     """Refuse politely what the machine cannot hold, before it is taken: `more` bytes, which make it `size`."""
     if more >= LARGE and size > (free := free_memory()):
-        raise MemoryError(f"{what} need {size:,} bytes; {free:,} are free")
+        raise MemoryError(f"{what} need {size:,} bytes; {free:,} are free; {instead} need less")
 
 
 def check_layout(name: str, array: NDArray[Any], dtype: Any, shape: tuple[int, ...]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cwlearn import AROWClassifier, CWClassifier, bounds
+from cwlearn import AROWClassifier, AROWRegressor, CWClassifier, KernelAROWClassifier, bounds
 
 
 def random_run(seed, noise):
@@ -99,6 +99,7 @@ def test_observing_leaves_the_estimator_as_it_is():
         (AROWClassifier(covariance="full"), "a number for regularization"),
         (AROWClassifier(1.0, covariance="full", confidence_weight=2.0), "confidence_weight=1"),
         (CWClassifier(covariance="full"), "is about AROW"),
+        (AROWClassifier(1.0, covariance="full", class_weight={True: 2.0}), "class_weight=None"),
     ],
 )
 def test_runs_that_the_theorem_is_not_about_are_refused(model, message):
@@ -118,5 +119,10 @@ def test_competitors_that_make_no_sense_are_refused():
         bounds.cw_bound(run, separator, intercept=1.0)
     with pytest.raises(ValueError, match="is about CW in its stdev form"):
         bounds.cw_bound(bounds.observe(CWClassifier(form="variance", covariance="full"), X, y), separator)
+    with pytest.raises(ValueError, match="weights that are finite numbers"):
+        bounds.cw_bound(run, np.nan * separator)
+    for other in (AROWRegressor(), KernelAROWClassifier()):
+        with pytest.raises(TypeError, match="about linear classifiers"):
+            bounds.observe(other, X, y)
     with pytest.raises(ValueError, match="two labels, found 3"):
         bounds.observe(CWClassifier(covariance="full"), X, np.arange(len(X)) % 3)

@@ -598,8 +598,11 @@ def test_models_with_a_kernel_predict_by_command(text, tmp_path):
         np.testing.assert_allclose(numbers, np.column_stack(expected), rtol=1e-8, atol=1e-12)
     assert "error" in succeed("evaluate", text, "-m", tmp_path / "m.npz").out
     told = succeed("inspect", tmp_path / "m.npz").out
-    assert "kernel     kernel rbf, gamma scale" in told
-    assert json.loads(succeed("inspect", tmp_path / "m.npz", "--json").out)["kernel"]["kernel"] == "rbf"
+    assert f"kernel     kernel rbf, gamma {estimator._learner.state.gamma:g}" in told
+    assert "covariance" not in told
+    facts = json.loads(succeed("inspect", tmp_path / "m.npz", "--json").out)
+    assert facts["kernel"]["kernel"] == "rbf"
+    assert facts["kernel"]["kept_rows"] == estimator.n_kept_
     message = fail("train", text, "-m", tmp_path / "n.npz", "--resume", tmp_path / "m.npz")
     assert "m.npz: a model with a kernel can go on in Python only" in message
 

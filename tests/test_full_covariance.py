@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import tracemalloc
 
+import joblib
 import numpy as np
 import pytest
 from scipy import sparse
@@ -16,6 +18,7 @@ from cwlearn.learner import Learner, Training
 from cwlearn.rows import as_rows
 from tests.cases import labelled_rows, random_rows, rule_id
 from tests.full_reference import FullReference
+from tests.text_cases import fail, succeed
 
 FULL = [
     rules.CW(confidence=0.8, form="variance", covariance="full"),
@@ -183,6 +186,17 @@ def test_a_variance_that_was_lost_is_found_again():
     assert np.isfinite(learner.state.means).all()
 
 
+def test_the_repair_moves_the_mean_as_the_repaired_matrix_would():
+    learner = learner_of(rules.AROW(0.5, covariance="full"), 2, fit_intercept=False)
+    lower = learner.state.covariances[:, :, 0]
+    lower[1, 1] = -0.25  # lost
+    learner.learn(rows_of([[2.0, 0.0]]), np.array([1.0]))
+    least = learner.state.floor
+    assert lower[2, 2] == pytest.approx(1 + 0.25 + least)
+    along = 1 / (4 * least + 0.5) * least * 2  # AROW: (1 - m) / (v + r) S x with the variance that was repaired
+    np.testing.assert_allclose(learner.state.means[0], [0, along, 0], rtol=1e-6)
+
+
 def test_rows_of_few_features_use_only_their_columns():
     rng = np.random.default_rng(0)
     X = sparse.random(60, 300, 0.01, "csr", rng=rng, data_rvs=rng.standard_normal)
@@ -273,6 +287,7 @@ def test_models_come_back_from_their_files_and_go_on(tmp_path, n_labels):
         (lambda arrays: arrays["triangles"].fill(np.nan), "not finite"),
         (lambda arrays: arrays["triangles"].fill(-1.0), "not between 0 and the initial variance"),
         (lambda arrays: arrays["triangles"].fill(9.0), "not between 0 and the initial variance"),
+        (lambda arrays: arrays["triangles"].__setitem__((0, 1), 2.0), "larger than its variances allow"),
         (lambda arrays: arrays.pop("triangles"), "unexpected members"),
     ],
 )
@@ -315,6 +330,67 @@ def test_it_beats_the_diagonal_one_where_features_are_correlated():
         for covariance in ("diagonal", "full")
     }
     assert scores["full"] < 0.7 * scores["diagonal"]
+
+
+def test_arrays_that_are_read_only_are_refused_before_blas_writes_to_them(iris, tmp_path):
+    X, y = iris
+    for model in (
+        package.AROWClassifier(covariance="full", random_state=0),
+        package.KernelAROWClassifier(random_state=0),
+    ):
+        joblib.dump(model.fit(X, y), tmp_path / "m.joblib")
+        mapped = joblib.load(tmp_path / "m.joblib", mmap_mode="r")
+        assert (mapped.predict(X) == model.predict(X)).all()
+        with pytest.raises(ValueError, match="read-only"):
+            mapped.partial_fit(X, y)
+        copy.deepcopy(model).partial_fit(X, y)
+
+
+def test_a_pass_that_is_broken_off_has_counted_what_it_learned(monkeypatch):
+    X, y = random_rows(60)
+    learner = learner_of(rules.AROW(1.0, covariance="full"))
+    calls = iter(range(100))
+    original = full_state.dsyr
+
+    def interrupted(*args, **kwargs):
+        if next(calls) == 20:
+            raise KeyboardInterrupt
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(full_state, "dsyr", interrupted)
+    before = learner.tally
+    with pytest.raises(KeyboardInterrupt):
+        learner.learn(rows_of(X), y)
+    assert learner.tally["updates"] == 20
+    assert before["updates"] == 0
+
+
+def test_work_is_handed_over_in_blocks_that_suit_its_cost():
+    two, many = learner_of(FULL[0], 500), learner_of(FULL[0], 500, 20)
+    assert two.state.effort(500, 1) > 500**2 / 64
+    assert many.state.effort(500, 19) == 20 * two.state.effort(500, 1)
+
+
+def test_sop_predicts_with_the_row_counted_in(iris):
+    """Of more than two labels the highest mean decides, each divided by one plus its variance."""
+    X, y = iris
+    model = package.SOPClassifier(covariance="full", random_state=0).fit(X, y)
+    X = 5 * np.random.default_rng(0).standard_normal((500, 4))
+    raw = X @ model.coef_.T + model.intercept_
+    _, variance = model.margin(X)
+    np.testing.assert_allclose(model.decision_function(X), raw / (1 + variance), rtol=1e-9)
+    assert (model.predict(X) == model.classes_[np.argmax(raw / (1 + variance), axis=1)]).all()
+    assert (np.argmax(raw, axis=1) != np.argmax(raw / (1 + variance), axis=1)).any(), "which makes a difference"
+
+
+def test_memory_for_the_command_line_counts_the_matrix(tmp_path):
+    path = tmp_path / "data.svm"
+    path.write_text("1 1:1\n2 999:1\n")
+    message = fail("train", path, "-m", tmp_path / "m", "--covariance", "full", "--memory", "1M")
+    assert "index 999 needs 8,024,016 bytes for the weights of 2 labels, more than the 1,048,576 allowed" in message
+    succeed("train", path, "-m", tmp_path / "m", "--covariance", "full", "--memory", "9M")
+    message = fail("train", path, "-m", tmp_path / "n", "--resume", tmp_path / "m", "--covariance", "diagonal")
+    assert "was trained with --covariance full, not diagonal, which cannot change any more" in message
 
 
 def test_options_that_do_not_go_together_are_refused():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -11,9 +13,11 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, rbf_kernel
 from sklearn.svm import SVC
 
 import cwlearn as package
-from cwlearn import model_file, rules
+from cwlearn import kernel_state, model_file, rules
+from cwlearn import state as state_module
 from cwlearn.errors import DataError, ModelError
 from cwlearn.kernel_options import NAMES, KernelOptions
+from cwlearn.kernel_state import Block, _csr
 from cwlearn.learner import Learner, Training
 from cwlearn.rows import as_rows
 from tests.cases import labelled_rows, random_rows, rule_id
@@ -87,6 +91,12 @@ def test_kernels_that_are_not_positive_definite_are_refused_where_it_shows():
     for classifier in (package.KernelCWClassifier, package.KernelAROWClassifier):
         with pytest.raises(DataError, match="the kernel 'additive_chi2' is not positive definite on these rows"):
             classifier(kernel="additive_chi2").fit(X, y)
+        with pytest.raises(DataError, match=r"row \d+: the kernel 'additive_chi2' is not positive definite"):
+            classifier(kernel="additive_chi2", fit_intercept=False).fit(X, y)
+    broken_off = package.KernelAROWClassifier(kernel="additive_chi2")
+    with pytest.raises(DataError):
+        broken_off.partial_fit(X, y, classes=[False, True])
+    assert broken_off.n_kept_ == broken_off.n_updates_ > 0, "what was learned before has been counted"
     mild = package.KernelAROWClassifier(kernel="sigmoid", gamma=0.1, random_state=0).fit(X, y)
     assert mild.score(X, y) > 0.8
 
@@ -168,6 +178,66 @@ def test_sparse_rows_of_many_features_stay_sparse():
     )
 
 
+def test_wide_rows_reach_kernels_in_a_form_that_they_take(monkeypatch):
+    """CSR where scikit-learn's kernels know what to do with it, and dense elsewhere."""
+    rng = np.random.default_rng(0)
+    X = sparse.random(60, 2000, 0.01, "csr", rng=rng)
+    y = np.arange(60) % 2
+    seen = []
+    original = kernel_state.pairwise_kernels
+
+    def watched(A, B, *args, **kwargs):
+        seen.append((sparse.issparse(A), sparse.issparse(B)))
+        return original(A, B, *args, **kwargs)
+
+    monkeypatch.setattr(kernel_state, "pairwise_kernels", watched)
+    for kernel, is_sparse in (("rbf", True), ("linear", True), ("laplacian", True), ("chi2", False)):
+        seen.clear()
+        models = [package.KernelAROWClassifier(kernel=kernel, random_state=0).fit(rows, y) for rows in (X, X.toarray())]
+        assert set(seen) == {(is_sparse, is_sparse)}
+        np.testing.assert_allclose(models[0].decision_function(X), models[1].decision_function(X), rtol=1e-9)
+    kinds = set()
+
+    def own(A, B):
+        kinds.add((type(A), type(B)))
+        return sparse.csr_matrix(A @ B.T)  # what is sparse is welcome
+
+    package.KernelAROWClassifier(kernel=own).fit(X, y).predict(X)
+    assert kinds == {(np.ndarray, np.ndarray)}
+
+
+def test_a_variance_that_rounding_has_lost_is_found_again():
+    X, y = random_rows(30, 5, 1.0)
+    learner = learner_of(rules.AROW(0.5), KernelOptions("linear"), 5)
+    learner.learn(rows_of(X), y)
+    block = learner.state.by_block[0]
+    row = rows_of(X[:1])
+    length = row.squares[0] + 1
+    block.psi *= 1.0005 * length / (length - learner.margins(row)[1])  # as if rounding had done it: v < 0
+    target = -np.sign(learner.margins(row)[0])
+    assert learner.margins(row)[1] > 0
+    learner.learn(row, target)
+    assert block.a > 1
+    after = learner.margins(row)[0] * target
+    assert np.isfinite(after).all()
+
+
+def test_explicit_zeros_do_not_make_another_row():
+    rows = sparse.csr_matrix((np.array([1.0, 0.0, 1.0, -0.0]), [0, 1, 0, 2], [0, 2, 4]), (2, 3))
+    model = package.KernelAROWClassifier(epochs=1, shuffle=False).fit(rows, [0, 1])
+    assert model.n_kept_ == 1
+
+
+def test_threads_may_predict_while_one_learns(moons):
+    X, y = moons
+    model = package.KernelAROWClassifier(gamma=1.0, budget=15).partial_fit(X[:20], y[:20], classes=[0, 1])
+    with ThreadPoolExecutor(3) as pool:
+        learning = [pool.submit(model.partial_fit, X[i : i + 20], y[i : i + 20]) for i in range(0, 200, 20)]
+        answers = [pool.submit(model.predict_proba, X[:50]) for _ in range(30)]
+        for future in (*learning, *answers):
+            future.result()
+
+
 # -- budget ------------------------------------------------------------------------------------------------------------
 
 
@@ -178,7 +248,7 @@ def test_forgetting_a_row_is_never_having_learned_from_it():
     learner = learner_of(rules.AROW(0.7), KernelOptions("linear"), 30, fit_intercept=False)
     learner.learn(rows_of(X), y)
     state, block = learner.state, learner.state.by_block[0]
-    kept = [state._matrix([row])[0] for row in state.kept]
+    kept = [_csr([row], 30).toarray()[0] for row in state.kept]
     learned = [(x, next(label for row, label in zip(X, y, strict=True) if (row == x).all())) for x in kept]
     for number in (4, 0, len(learned) - 3):
         state.forget(number)
@@ -206,6 +276,45 @@ def test_no_more_rows_are_kept_than_the_budget(moons, iris, classifier, budget):
         assert np.isfinite(model.decision_function(X)).all()
         if budget == 40:
             assert model.score(X, y) > 0.85
+
+
+def test_the_row_that_is_forgotten_is_the_one_that_is_missed_least():
+    """Of all rows, its loss changes the quadratic fit of AROW, y'(r I + K)^-1 y, the least."""
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((12, 40)) * rng.exponential(1, (12, 1)), np.where(rng.random(12) < 0.5, 1.0, -1.0)
+    learner = learner_of(rules.AROW(0.7), KernelOptions("linear"), 40, fit_intercept=False)
+    learner.learn(rows_of(X), y)
+    kept = np.array([_csr([row], 40).toarray()[0] for row in learner.state.kept])
+    labels = np.array([next(label for row, label in zip(X, y, strict=True) if (row == x).all()) for x in kept])
+
+    def fit(rows):
+        return labels[rows] @ np.linalg.solve(0.7 * np.eye(len(rows)) + kept[rows] @ kept[rows].T, labels[rows])
+
+    everything = np.arange(len(kept))
+    losses = [fit(everything) - fit(np.delete(everything, i)) for i in everything]
+    assert learner.state.least() == np.argmin(losses)
+
+
+def test_a_lower_budget_holds_from_the_next_call(moons):
+    X, y = moons
+    model = package.KernelCWClassifier().partial_fit(X, y, classes=[0, 1])
+    assert model.n_kept_ > 5
+    sure = np.argmax(np.abs(model.decision_function(X)))
+    model.set_params(budget=5).partial_fit(X[[sure]], y[[sure]])
+    assert model.n_kept_ == 5
+
+
+def test_memory_for_kept_rows_is_asked_for_before_it_is_taken(monkeypatch):
+    monkeypatch.setattr(state_module, "free_memory", lambda: 10**7)
+    block = Block(1.0)
+    with pytest.raises(
+        MemoryError, match=r"the coefficients of 3,000 kept rows need .* a budget and so fewer rows need"
+    ):
+        block.make_room(3000)
+    X, y = random_rows(60)
+    wide = sparse.csr_matrix((X.data, X.indices, X.indptr), (61, 10**6))
+    with pytest.raises(MemoryError, match="61 rows of 1,000,000 features need"):
+        package.KernelAROWClassifier(kernel=lambda A, B: A @ B.T).fit(wide, y)
 
 
 def test_a_budget_that_is_never_reached_changes_nothing(moons):
@@ -258,10 +367,13 @@ def test_a_function_cannot_be_saved(moons, tmp_path):
         (lambda arrays: arrays["counts"].fill(-1), "do not fit"),
         (lambda arrays: arrays["triangles"].fill(np.inf), "not finite"),
         (lambda arrays: arrays.update(coefficients=arrays["coefficients"][:-1]), "its coefficients is float64"),
-        (
-            lambda arrays: arrays.update(values=np.zeros_like(arrays["values"]), indices=arrays["indices"] * 0),
-            "kept twice",
-        ),
+        (lambda arrays: arrays["values"].fill(1.0), "kept twice"),
+        (lambda arrays: arrays["indices"].fill(0), "columns that do not rise"),
+        (lambda arrays: arrays["members"].fill(0), "two coefficients for one row"),
+        (lambda arrays: arrays["triangles"].fill(1.0), "not negative definite"),
+        (lambda arrays: arrays["priors"].fill(-1.0), "its initial variances are"),
+        (lambda arrays: arrays["gamma"].fill(0.0), "its gamma is 0.0"),
+        (lambda arrays: arrays["gamma"].fill(-1.0), "its gamma is -1.0"),
         (lambda arrays: arrays.update(gamma=np.array([np.nan])), "not finite"),
     ],
 )

@@ -14,6 +14,7 @@ import cwlearn as package
 from cwlearn import model_file, rules
 from cwlearn.errors import DataError
 from cwlearn.learner import Learner, Training
+from cwlearn.measures import RegressionMeasures
 from cwlearn.rows import as_rows
 from tests.full_reference import FullReference
 from tests.text_cases import fail, succeed
@@ -133,6 +134,31 @@ def test_deviations_foretell_the_errors_on_new_rows():
     assert (few.predict(X, return_std=True)[1] > few.noise_variance_**0.5).all(), "there is doubt about the weights too"
 
 
+def test_the_default_follows_the_initial_variance_and_the_rows():
+    X, t = linear_rows()
+    for initial_variance in (1.0, 0.01):
+        model = package.AROWRegressor(covariance="full", epochs=1, initial_variance=initial_variance).fit(X, t)
+        length = np.mean(np.asarray(X.multiply(X).sum(axis=1)).ravel() + 1)
+        assert model._learner.noise == pytest.approx(initial_variance * length)
+
+
+def test_rows_without_any_feature_say_nothing_about_the_noise(tmp_path):
+    for covariance in ("diagonal", "full"):
+        model = package.AROWRegressor(covariance=covariance, fit_intercept=False, epochs=1, shuffle=False)
+        model.fit([[0.0, 0.0], [1.0, 0.0], [2.0, 1.0]], [3.5, 2.0, 4.0]).save(tmp_path / "m.npz")
+        assert np.isfinite(package.load(tmp_path / "m.npz").predict([[1.0, 1.0]], return_std=True)).all()
+
+
+def test_what_can_be_learned_can_be_saved_and_loaded(tmp_path):
+    """Sums of errors stay finite, or the row is refused."""
+    X = np.ones((1000, 1))
+    model = package.AROWRegressor(1.0, dtype="float64", epochs=1)
+    with pytest.raises(DataError, match="another scale"):
+        model.fit(X, np.where(np.arange(1000) % 2, 1e153, -1e153))
+    model.fit(X, np.where(np.arange(1000) % 2, 1e140, -1e140)).save(tmp_path / "m.npz")
+    assert np.isfinite(package.load(tmp_path / "m.npz").scale_)
+
+
 def test_targets_in_another_unit_change_nothing_but_the_unit():
     X, t = linear_rows()
     for options in ({}, {"covariance": "full"}):
@@ -243,6 +269,33 @@ def test_predict_and_evaluate(data, tmp_path):
     told = succeed("inspect", tmp_path / "m.npz").out
     assert "task       regression" in told
     assert "label" not in told
+    assert f"noise      {model.noise_variance_**0.5:.4g} (standard deviation)" in told
+    facts = json.loads(succeed("inspect", tmp_path / "m.npz", "--json").out)
+    assert facts["mistakes"] is None
+    first = facts["weights"][0]
+    assert first["deviation"] == pytest.approx(np.sqrt(model.scale_ * model.variance_[first["feature"]]))
+
+
+def test_measures_of_targets_far_from_0_do_not_cancel():
+    rng = np.random.default_rng(0)
+    measures = RegressionMeasures()
+    true = 1e9 + rng.standard_normal(1000)
+    predicted = true + 0.1 * rng.standard_normal(1000)
+    for start in range(0, 1000, 100):
+        part = slice(start, start + 100)
+        measures.add(true[part], predicted[part], np.full(100, 0.1))
+    assert measures.summary()["r2"] == pytest.approx(r2_score(true, predicted), abs=1e-6)
+
+
+def test_evaluating_huge_targets_gives_json_that_can_be_read(data, tmp_path):
+    path, _, _ = data
+    succeed("train", path, "-m", tmp_path / "m", "--task", "regression", "--epochs", "1")
+    path.write_text("1e200 1:1\n-1e200 1:1\n")
+    outcome = succeed("evaluate", path, "-m", tmp_path / "m", "--json")
+    assert outcome.err == ""
+    report = json.loads(outcome.out, parse_constant=lambda text: pytest.fail(text))
+    assert report["rmse"] is None
+    assert "root mean squared error -" in succeed("evaluate", path, "-m", tmp_path / "m").out
 
 
 def test_resuming_goes_on_to_the_same_bits(data, tmp_path):
@@ -278,7 +331,7 @@ def test_targets_may_be_any_number_and_all_the_same(tmp_path):
         (["-a", "cw"], "--task regression is there for the algorithm arow, not for cw"),
         (["--labels", "1,2"], "--labels is not for --task regression, which has no labels"),
         (["--n-constraints", "2"], "--n-constraints is not for --task regression"),
-        (["--class-weight", "balanced"], "--class-weight is not a parameter of arow"),
+        (["--class-weight", "balanced"], "--class-weight is not a parameter of arow for regression"),
         (["--confidence", "0.9"], "--confidence is not a parameter of arow"),
     ],
 )
