@@ -120,9 +120,9 @@ class AROWRegressor(LinearRegressor):
     penalty r / `initial_variance`, whatever their order; further epochs count every row again, and weaken the penalty.
     The diagonal one is for many sparse features, where several epochs bring it closer to that solution.
 
-    The intercept is a weight like the others, of a feature that is 1 in all rows, and begins at 0: bring features and
-    targets to a scale of about 1 around 0 (`StandardScaler`, `TransformedTargetRegressor`), or most of what is learned
-    will be how far they are from it.
+    The intercept is a weight like the others, of a feature that is 1 in all rows.  With a number for `regularization`
+    it begins at 0, with 'auto' at the first target.  Bring features to a scale of about 1 (`StandardScaler`): among
+    much larger ones the intercept, and all that hangs on it, is learned slowly.
 
     Weights of rows are precisions: the noise of a row of weight w has the variance `noise_variance_` / w.
 

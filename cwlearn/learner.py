@@ -20,7 +20,7 @@ from cwlearn.kernel_options import KernelOptions
 from cwlearn.options import ALL, ANYTHING, BOOLEAN, COUNT, LEVEL, POSITIVE, Options, one_of, option, plain
 from cwlearn.rows import Rows
 from cwlearn.rules import Rule
-from cwlearn.state import NONE, KernelRule, State, Tally, new_tally
+from cwlearn.state import NONE, KernelRule, LinearState, State, Tally, new_tally
 
 # Work at a time, in nonzeros: long enough to cost nothing, short enough for Ctrl-C and a progress bar.
 BLOCK_EFFORT = 1 << 24
@@ -80,6 +80,7 @@ class Learner:
         self.feature_names: NDArray[Any] | None = None  # strings, where the rows came with them
         self.label_texts: list[str] | None = None  # the labels as they were written, where they came from text
         self.hash_bits = 0  # columns are hashes of the indices, of so many bits; 0: they are the indices
+        self.origin = 0.0  # what the mean of the intercept began at
         self.unfinished: dict[str, Any] | None = None  # the run that this is a checkpoint of, and how far it has come
         check_update(rule, training)
         self.state = new_state(rule, training, kernel, blocks_of(len(classes)), n_features)
@@ -215,6 +216,7 @@ class Learner:
         mean_length = max(1, len(rows.values) // max(1, rows.n_rows))
         block = max(1, BLOCK_EFFORT // self.state.effort(mean_length, rule["constraints"]))
         with self.lock:
+            self._begin_at(targets, weights, order)
             self.unfinished = None  # a run that something else was learned after cannot be taken up again
             for start in range(0, len(order), block):
                 piece = order[start : start + block]
@@ -228,6 +230,18 @@ class Learner:
                         row=int(piece[done]),
                     )
                 report(done)
+
+    def _begin_at(self, targets: NDArray[np.float64], weights: NDArray[np.float64], order: NDArray[np.int64]) -> None:
+        """Where the rule asks for it, let the intercept begin at the first target that is learned from."""
+        if not (self.rule.begins_at_target and self.training.fit_intercept) or self.tally["rows"]:
+            return
+        first = order[:1] if not len(weights) else order[weights[order] > 0][:1]
+        if len(first):
+            assert isinstance(self.state, LinearState)
+            target = float(targets[first[0]])
+            if abs(target) < float(np.finfo(self.state.dtype).max):  # else the kernel will refuse the row
+                self.origin = target
+                self.state.mean[0] = target
 
     def progressive_error(self, since: Tally | None = None) -> float:
         """How wrong the rows were before they were learned from, all or those since then: the part of mistakes or, for

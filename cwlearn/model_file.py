@@ -26,7 +26,7 @@ from cwlearn.atomic_file import replace_file
 from cwlearn.errors import ModelError, listed
 from cwlearn.kernel_options import KernelOptions
 from cwlearn.learner import Learner, Training
-from cwlearn.options import plain
+from cwlearn.options import is_number, plain
 from cwlearn.rules import TASKS
 from cwlearn.state import Tally
 
@@ -158,7 +158,7 @@ def _header(learner: Learner) -> dict[str, Any]:
             "values": [_json_value(label) for label in learner.classes.tolist()],
             "texts": learner.label_texts,
         },
-        "prior": {"mean": 0.0, "variance": learner.state.initial_variance},
+        "prior": {"mean": learner.origin, "variance": learner.state.initial_variance},
         "n_features": learner.state.n_features,
         "hash_bits": learner.hash_bits,
         "tally": dict(learner.tally),
@@ -249,8 +249,10 @@ def _filled(learner: Learner, header: dict[str, Any], arrays: dict[str, NDArray[
     if not _is_count(n_features):
         raise ValueError(f"its number of features is {n_features!r}")
     learner.state.restore(n_features, arrays)
-    if header["prior"] != {"mean": 0.0, "variance": learner.state.initial_variance}:
+    origin = header["prior"]["mean"]
+    if header["prior"] != {"mean": origin, "variance": learner.state.initial_variance} or not is_number(origin):
         raise ValueError(f"its prior {header['prior']} does not fit its parameters")
+    learner.origin = float(origin)
     names = json.loads(arrays["names"].tobytes().decode("ascii"))
     if names is not None:
         if len(names) != n_features or not all(isinstance(name, str) for name in names):

@@ -87,6 +87,11 @@ class Rule(Options):
         return False
 
     @property
+    def begins_at_target(self) -> bool:
+        """Whether the intercept begins at the first target that is learned from, instead of 0."""
+        return False
+
+    @property
     def takes_weights(self) -> bool:
         """Weights scale a loss; a hard constraint has none."""
         return isinstance(self, WeightedRule)
@@ -262,6 +267,12 @@ class AROWRegression(AdaptiveRule):
     @property
     def kind(self) -> str:
         return "rls"
+
+    @property
+    def begins_at_target(self) -> bool:
+        """With "auto", since there is no penalty that a user has chosen: few targets lie around 0, and to learn that
+        they do not takes the more rows the larger r is."""
+        return isinstance(self.regularization, str)
 
     @property
     def takes_weights(self) -> bool:

@@ -82,7 +82,9 @@ def test_the_full_covariance_agrees_with_a_dense_reference(regularization):
     learner = Learner(rules.AROWRegression(regularization, covariance="full"), Training(), np.empty(0), 20)
     learner.learn(as_rows(X, learner.state.dtype), t)
     auto = regularization == "auto"
-    reference = FullReference("rls", 20, C=1.0 if auto else 1 / 0.7, relative=auto).learn(X.toarray(), t)
+    reference = FullReference("rls", 20, C=1.0 if auto else 1 / 0.7, relative=auto)
+    reference.mean[0, 0] = t[0] if auto else 0.0
+    reference.learn(X.toarray(), t)
     np.testing.assert_allclose(learner.state.means, reference.mean, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(learner.state.covariance(0), reference.covariance[0], rtol=1e-9, atol=1e-12)
 
@@ -140,6 +142,29 @@ def test_the_default_follows_the_initial_variance_and_the_rows():
         model = package.AROWRegressor(covariance="full", epochs=1, initial_variance=initial_variance).fit(X, t)
         length = np.mean(np.asarray(X.multiply(X).sum(axis=1)).ravel() + 1)
         assert model._learner.noise == pytest.approx(initial_variance * length)
+
+
+@pytest.mark.parametrize("covariance", ["diagonal", "full"])
+def test_targets_may_lie_far_from_0(covariance, tmp_path):
+    """By default the intercept begins at the first target that counts; with a number for r at 0, as in ridge."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1000, 20))
+    t = 10 * X[:, 0] + rng.standard_normal(1000)
+    for offset in (0, 2000, -1e6):
+        model = package.AROWRegressor(covariance=covariance, dtype="float64", random_state=0).fit(X, t + offset)
+        assert model.score(X, t + offset) > 0.98
+    weights = np.arange(10) > 2
+    model = package.AROWRegressor(covariance=covariance, epochs=1, shuffle=False, dtype="float64")
+    model.fit(0 * X[:10], np.arange(10.0), sample_weight=weights)
+    assert model._learner.origin == 3
+    model.save(tmp_path / "m.npz")
+    again = package.load(tmp_path / "m.npz")
+    assert again._learner.origin == 3
+    assert again.intercept_ == model.intercept_
+    ridge = package.AROWRegressor(1.0, covariance=covariance, epochs=1).fit(X, t + 2000)
+    assert ridge._learner.origin == 0
+    with pytest.raises(DataError, match="row 0"):
+        package.AROWRegressor(covariance=covariance).fit(X[:2], [1e300, 1.0])
 
 
 def test_rows_without_any_feature_say_nothing_about_the_noise(tmp_path):
