@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         SCWClassifier,
         SOPClassifier,
         load,
+        merge,
         train_svmlight,
     )
     from cwlearn.matrices import iter_svmlight, read_svmlight
@@ -44,6 +45,7 @@ __all__ = [
     "__version__",
     "iter_svmlight",
     "load",
+    "merge",
     "read_svmlight",
     "train_svmlight",
 ]

@@ -25,6 +25,7 @@ VERBS = {
     "predict": "print the label of every row",
     "evaluate": "tell how well a model predicts the labels of data",
     "inspect": "tell what is in a model file",
+    "merge": "make one model of several that have learned from different rows",
     "demo": "train, evaluate and inspect a spam filter, on data that come with the package",
 }
 

@@ -161,6 +161,23 @@ class DiagonalState(LinearState):
         state.cells, state.average, state._averaged = self.cells.copy(), NONE, False
         return state
 
+    # -- merging -------------------------------------------------------------------------------------------------------
+
+    def natural(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        precision = 1 / self.variance.astype(np.float64)
+        return precision, precision * self.mean
+
+    def set_natural(self, precision: NDArray[np.float64], place: NDArray[np.float64]) -> None:
+        untouched = precision == 1 / self.initial_variance  # stays so to the bit
+        self.set_moments(np.where(untouched, self.initial_variance, 1 / precision), place / precision)
+
+    def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return self.variance.astype(np.float64), self.mean.astype(np.float64)
+
+    def set_moments(self, covariance: NDArray[np.float64], mean: NDArray[np.float64]) -> None:
+        self.cells[:, 0] = mean
+        self.cells[:, 1] = np.clip(covariance, self.floor, self.initial_variance)
+
     # -- model files ---------------------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, NDArray[Any]]:

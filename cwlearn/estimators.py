@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from cwlearn import model_file, rules
+from cwlearn import merging, model_file, rules
 from cwlearn.classifier import KernelClassifier, LinearClassifier, Probabilistic, Weighted
 from cwlearn.errors import ModelError
 from cwlearn.labels import labels_for
@@ -193,6 +194,43 @@ def load(path: str | os.PathLike[str]) -> OnlineEstimator:
         found = {item.name: getattr(options, item.name) for item in (fields(options) if options else ())}
         estimator.set_params(**{name: value for name, value in found.items() if name in parameters})
     return estimator._adopt(learner)
+
+
+def merge(models: Sequence[Linear], how: str = "posterior") -> Linear:
+    """One model of several that have learned from different rows, combined through their confidences.
+
+    Parameters
+    ----------
+    models : fitted linear estimators of this package
+        Of the same rule, parameters and labels.  They may have seen different numbers of features, which are aligned by
+        column.  They stay as they are.
+    how : "posterior", "kl" or "l2"
+        "posterior" adds up what each has learned beyond the common prior, in any order and grouping; "kl" is the
+        paper's, which counts the prior once for each model, and so is surer; "l2" averages means and covariances.
+
+    Returns
+    -------
+    model : an estimator of the same class
+        It predicts, is saved, goes on learning, and can be merged again.
+
+    References: Crammer, Dredze, Pereira, JMLR 13, 2012, section 7.10.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cwlearn import AROWClassifier, merge
+    >>> X, y = np.eye(4), [0, 1, 0, 1]
+    >>> halves = [AROWClassifier().fit(X[part], [0, 1]) for part in (slice(0, 2), slice(2, 4))]
+    >>> merge(halves).predict(X).tolist()
+    [0, 1, 0, 1]
+    """
+    models = list(models)
+    for number, model in enumerate(models):
+        if not isinstance(model, Linear):
+            raise TypeError(f"model {number}: expected a linear estimator of cwlearn, got {model!r}")
+    learner = merging.merge(((f"model {number}", model._fitted) for number, model in enumerate(models)), how)
+    merged: Linear = clone(models[0])
+    return merged._adopt(learner)
 
 
 def train_svmlight(

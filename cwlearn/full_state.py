@@ -152,6 +152,25 @@ class FullState(ProjectedState, LinearState):
         squares: NDArray[Any] = np.bincount(row_of[~known], weights=beyond**2, minlength=rows.n_rows)
         return Rows(ends, rows.indices[known], rows.values[known], rows.squares, self.n_features), squares
 
+    # -- merging -------------------------------------------------------------------------------------------------------
+
+    def natural(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        precisions = np.stack([_inverse(self.covariance(block)) for block in range(self.blocks)], axis=-1)
+        return precisions, np.einsum("ijz,zj->iz", precisions, self.means)
+
+    def set_natural(self, precision: NDArray[np.float64], place: NDArray[np.float64]) -> None:
+        covariances = np.stack([_inverse(precision[:, :, block]) for block in range(self.blocks)], axis=-1)
+        self.set_moments(covariances, np.einsum("ijz,jz->iz", covariances, place))
+
+    def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        covariances = np.stack([self.covariance(block) for block in range(self.blocks)], axis=-1)
+        return covariances, self.means.T.copy()
+
+    def set_moments(self, covariance: NDArray[np.float64], mean: NDArray[np.float64]) -> None:
+        self.means = np.ascontiguousarray(mean.T)
+        for block in range(self.blocks):
+            self.covariances[:, :, block] = np.tril(covariance[:, :, block])
+
     # -- model files ---------------------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -225,6 +244,12 @@ class _RowView(View):
         self._state.means[label] += along * product
         if shrink:
             dsyr(-shrink, product, lower=1, a=self._state.covariances[:, :, label], overwrite_a=1)
+
+
+def _inverse(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of a positive definite matrix, symmetric to the bit."""
+    inverse = np.linalg.inv(matrix)
+    return (inverse + inverse.T) / 2
 
 
 def dense(rows: Rows, bias: float, n_features: int) -> NDArray[np.float64]:

@@ -150,6 +150,22 @@ class LinearState(State):
     def touched(self) -> NDArray[np.bool_]:
         """Which weights are not as they were in the beginning, in the shape of `mean`."""
 
+    @abstractmethod
+    def natural(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Precision A and A mu, where a line is a weight: of diagonal ones as `mean`, else a matrix for each block
+        (along the last axis) and, by block, a column."""
+
+    @abstractmethod
+    def set_natural(self, precision: NDArray[np.float64], place: NDArray[np.float64]) -> None:
+        """Be the Gaussian of these, for as many weights as there are."""
+
+    @abstractmethod
+    def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Covariance and mean, in the same form."""
+
+    @abstractmethod
+    def set_moments(self, covariance: NDArray[np.float64], mean: NDArray[np.float64]) -> None: ...
+
 
 def check_memory(size: int, more: int, what: str, instead: str) -> None:
     """Refuse politely what the machine cannot hold, before it is taken: `more` bytes, which make it `size`."""

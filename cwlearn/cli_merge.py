@@ -1,0 +1,69 @@
+"""`cwlearn merge`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+
+from cwlearn import model_file
+from cwlearn.atomic_file import check_writable
+from cwlearn.cli_common import add_output
+from cwlearn.errors import listed, shown
+from cwlearn.flags import checked
+from cwlearn.merging import HOW, Sum
+from cwlearn.terminal import Bar
+
+EXAMPLE = "  cwlearn merge monday.npz tuesday.npz -m week.npz       what both have learned, in one model"
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "models", nargs="+", metavar="MODEL", help="files with the models, of one rule and the same labels"
+    )
+    parser.add_argument("-m", "--model", required=True, metavar="OUT", help="file to write the merged model to")
+    parser.add_argument(
+        "--how",
+        type=checked(HOW),
+        default="posterior",
+        metavar=HOW.form,
+        help="add up what each has learned beyond the common prior (posterior, the default), or count the prior once "
+        "for each model, as the paper does (kl), or average means and covariances (l2)",
+    )
+    add_output(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    check_writable(arguments.model)
+    start = time.perf_counter()
+    bar = Bar(arguments.quiet or arguments.json)
+    bar.begin("merging", len(arguments.models), " models")
+    total = Sum(arguments.how)
+    for path in arguments.models:  # one at a time: memory for the sum and for one of them
+        total.include(Sum.of(arguments.how, model_file.load(path), shown(path)))
+        bar.advance(1)
+    bar.close()
+    learner = total.learner()
+    model_file.save(learner, arguments.model)
+    report = {
+        "model": arguments.model,
+        "models": len(arguments.models),
+        "how": arguments.how,
+        "task": learner.rule.task,
+        "algorithm": learner.rule.name,
+        "features": learner.state.n_features,
+        "labels": learner.label_names,
+        "rows": learner.tally["rows"],
+        "updates": learner.tally["updates"],
+        "mistakes": learner.tally["mistakes"] if len(learner.classes) else None,
+        "seconds": time.perf_counter() - start,
+    }
+    if arguments.json:
+        print(json.dumps(report))
+    elif not arguments.quiet:
+        labels = f", labels {listed(learner.label_names)}" if learner.label_names else ""
+        print(
+            f"{shown(arguments.model)}: {learner.rule.name} model of {report['features']:,} features{labels}\n"
+            f"merged from {report['models']:,} models that have learned from {report['rows']:,} rows "
+            f"({report['updates']:,} updates)"
+        )
