@@ -50,7 +50,7 @@ __all__ = [
     "train_svmlight",
 ]
 
-_MODULES = ("bounds",)  # that are public as such
+_MODULES = ("bounds", "distributed")  # that are public as such
 _HOMES = {
     "DataError": "errors",
     "ModelError": "errors",

@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> None:
     bar.begin("merging", len(arguments.models), " models")
     total = Sum(arguments.how)
     for path in arguments.models:  # one at a time: memory for the sum and for one of them
-        total.include(Sum.of(arguments.how, model_file.load(path), shown(path)))
+        total += Sum.of(arguments.how, model_file.load(path), shown(path))
         bar.advance(1)
     bar.close()
     learner = total.learner()

@@ -15,6 +15,7 @@ from cwlearn import model_file
 from cwlearn.atomic_file import check_writable
 from cwlearn.bad_lines import DECIMAL
 from cwlearn.cli_common import DATA_HELP, add_output, check_paths, usage_checked
+from cwlearn.cli_shards import learn_in_shards
 from cwlearn.errors import ModelError, UsageError, listed, shown
 from cwlearn.flags import add_options, add_rules, checked, flag, given, written
 from cwlearn.labels import labels_for
@@ -23,6 +24,7 @@ from cwlearn.messages import say, tell_repeated
 from cwlearn.options import POSITIVE, SEED
 from cwlearn.out_of_core import Run, Space
 from cwlearn.rules import RULES, TASKS, Rule
+from cwlearn.shards import Share, Sharing
 from cwlearn.state import new_tally
 from cwlearn.svmlight import Reading
 from cwlearn.terminal import Attendant
@@ -33,6 +35,7 @@ EXAMPLE = """\
   cwlearn train mails.svm -m spam.npz                             a model with all defaults
   cwlearn train big.svm.gz -m big.npz -a cw --epochs 1            one pass, in bounded memory
   cwlearn train more.svm -m big.npz --resume big.npz --epochs 1   go on where it stopped
+  cwlearn train part-*.svm -m big.npz --epochs 1 --workers 4      four at once, then merged
   cwlearn train prices.svm -m price.npz --task regression         numbers instead of labels"""
 
 
@@ -66,6 +69,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         shuffle="yes, but for one epoch, which takes the rows as they come and so keeps none of them",
     )
     add_options(parser.add_argument_group("memory"), Space)
+    add_options(parser.add_argument_group("several workers"), Sharing)
     add_options(parser.add_argument_group("reading"), Reading)
 
 
@@ -91,24 +95,17 @@ def run(arguments: argparse.Namespace) -> None:
     if not arguments.quiet:
         tell_repeated(arguments.data)
     learner = None if arguments.resume is None else model_file.load(arguments.resume)
-    table = arguments.verbose and not arguments.quiet
-    attendant = Attendant(arguments.quiet or arguments.json, table, checkpoint, arguments.checkpoint or 0)
     with usage_checked():
         rule, training = chosen_options(arguments, learner)
         options = Reading(**given(arguments, Reading)), Space(**given(arguments, Space))
-    training_run = Run(arguments.data, rule, training, *options, labels_for(rule, arguments.labels), learner, attendant)
-    if learner is not None and learner.unfinished is not None:
-        take_up(learner.unfinished, training_run, arguments.force)
+        sharing = Sharing(**given(arguments, Sharing))
     before = learner.tally if learner else new_tally()
     start = time.perf_counter()
-    try:
-        with attendant.heeding_ctrl_c():
-            learner = training_run.train()
-            attendant.ended(training_run)
-            model_file.save(learner, arguments.model)
-    except KeyboardInterrupt:
-        say(what_was_kept(training_run, attendant, checkpoint, arguments.model))
-        raise
+    told: Run | Share
+    if sharing.wanted:
+        learner, told = learn_in_shards(arguments, sharing, rule, training, *options, learner)
+    else:
+        learner, told = learn_alone(arguments, rule, training, *options, learner, checkpoint)
     for path in {checkpoint, arguments.resume} & {f"{arguments.model}.checkpoint"}:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
@@ -119,16 +116,16 @@ def run(arguments: argparse.Namespace) -> None:
     )
     if not updates:
         say("warning: nothing was learned: no row asked for a change of the model (--confidence 0.5 never does)")
-    if len(learner.classes) > max(20, training_run.rows // 2):
-        say(f"warning: {len(learner.classes):,} labels in {training_run.rows:,} rows: are they classes?")
+    if len(learner.classes) > max(20, told.rows // 2):
+        say(f"warning: {len(learner.classes):,} labels in {told.rows:,} rows: are they classes?")
     if unsolved:
         say(f"warning: exact updates that did not become exact enough in time: {unsolved:,}")
     report = {
         "model": arguments.model,
         "task": learner.rule.task,
         "algorithm": learner.rule.name,
-        "rows": training_run.rows,
-        "nonzeros": training_run.nonzeros,
+        "rows": told.rows,
+        "nonzeros": told.nonzeros,
         "features": learner.state.n_features,
         "labels": learner.label_names,
         "updates": updates,
@@ -136,7 +133,8 @@ def run(arguments: argparse.Namespace) -> None:
         "progressive_error": learner.progressive_error(before),
         "unsolved_updates": unsolved,
         "epochs": training.epochs,
-        "bad_lines": training_run.bad_lines,
+        "bad_lines": told.bad_lines,
+        "shards_left_out": told.failures if isinstance(told, Share) else [],
         "seconds": time.perf_counter() - start,
     }
     if arguments.json:
@@ -147,10 +145,36 @@ def run(arguments: argparse.Namespace) -> None:
         wrong = "root mean squared error" if regression else f"{mistakes:,} mistakes"
         print(
             f"{shown(arguments.model)}: {learner.rule.name} {what} of {report['features']:,} features{labels}\n"
-            f"{training_run.rows:,} rows, {training_run.nonzeros:,} nonzeros, {training.epochs} "
+            f"{told.rows:,} rows, {told.nonzeros:,} nonzeros, {training.epochs} "
             f"{'epoch' if training.epochs == 1 else 'epochs'}, {report['seconds']:.2f} s; "
             f"progressive error {report['progressive_error']:.4f} ({wrong}, {updates:,} updates)"
         )
+
+
+def learn_alone(
+    arguments: argparse.Namespace,
+    rule: Rule,
+    training: Training,
+    reading: Reading,
+    space: Space,
+    learner: Learner | None,
+    checkpoint: str | None,
+) -> tuple[Learner, Run]:
+    """Train one model on all rows, and save it; say what was kept of it if that is interrupted."""
+    table = arguments.verbose and not arguments.quiet
+    attendant = Attendant(arguments.quiet or arguments.json, table, checkpoint, arguments.checkpoint or 0)
+    run = Run(arguments.data, rule, training, reading, space, labels_for(rule, arguments.labels), learner, attendant)
+    if learner is not None and learner.unfinished is not None:
+        take_up(learner.unfinished, run, arguments.force)
+    try:
+        with attendant.heeding_ctrl_c():
+            learner = run.train()
+            attendant.ended(run)
+            model_file.save(learner, arguments.model)
+    except KeyboardInterrupt:
+        say(what_was_kept(run, attendant, checkpoint, arguments.model))
+        raise
+    return learner, run
 
 
 def chosen_options(arguments: argparse.Namespace, learner: Learner | None) -> tuple[Rule, Training]:

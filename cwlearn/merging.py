@@ -13,6 +13,7 @@ A `Sum` takes models in one after the other, or whole sums, and makes a learner 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
@@ -154,26 +155,33 @@ class Sum:
             weight = 2 / (tally["rows"] + 1) if name == "surprise" else 1
             ours[name] += sign * weight * value  # type: ignore[operator]
 
-    def include(self, other: Sum) -> None:
-        """Add another sum."""
-        if other.kind is None:
-            return
-        if self.kind is None:
-            self.__dict__.update(other.__dict__)
-            return
+    def __add__(self, other: Sum) -> Sum:
+        if self.kind is None or other.kind is None:
+            return self if other.kind is None else other
         self.kind.require(other.kind)
         size = max(len(self._place), len(other._place))
+        both = self._copy()
         ours, theirs = (_widened(part._spread, size, part.count * part._untouched) for part in (self, other))
-        self._spread = ours + theirs
-        self._place = _widened(self._place, size, 0) + _widened(other._place, size, 0)
+        both._spread = ours + theirs
+        both._place = _widened(self._place, size, 0) + _widened(other._place, size, 0)
         if len(self._lag):
-            self._lag = _widened(self._lag, size, 0) + _widened(other._lag, size, 0)
-        self.count += other.count
+            both._lag = _widened(self._lag, size, 0) + _widened(other._lag, size, 0)
+        both.count += other.count
         for name, value in other._tally.items():
-            self._tally[name] += value  # type: ignore[literal-required]
+            both._tally[name] += value  # type: ignore[literal-required]
+        return both
+
+    def _copy(self) -> Sum:
+        """Another one, with the same arrays, which are never changed in place."""
+        twin = copy.copy(self)
+        twin._tally = self._tally.copy()
+        return twin
 
     def learner(self, base: Learner | None = None) -> Learner:
-        """The model that all of them make; the sum is used up."""
+        """The model that all of them make."""
+        return self._copy()._learner(base)
+
+    def _learner(self, base: Learner | None) -> Learner:
         if self.kind is None:
             raise ModelError("there is no model to merge")
         if self.how == "posterior":
@@ -198,7 +206,7 @@ def merge(learners: Iterable[tuple[str, Learner]], how: str) -> Learner:
     """One learner that knows what all of them know; each comes with the name that errors call it."""
     total = Sum(how)
     for name, learner in learners:
-        total.include(Sum.of(how, learner, name))
+        total += Sum.of(how, learner, name)
     return total.learner()
 
 

@@ -28,6 +28,7 @@ from cwlearn.state import NONE
 from cwlearn.svmlight import CHUNK_BYTES, Batch, Reader, Reading
 from cwlearn.text_files import displayed, fingerprint, total_size
 
+NO_EXAMPLES = "no examples"
 HASH_BITS = Check("an integer from 1 to 40", lambda value: is_integer(value) and 1 <= value <= 40, int, "N")
 
 
@@ -357,5 +358,5 @@ class Run:
         """Say why nothing could be learned."""
         path = displayed(self.paths[0]) if len(self.paths) == 1 else None
         if not self.rows:
-            raise DataError("no examples" if path else f"no examples in any of {len(self.paths)} files", path)
+            raise DataError(NO_EXAMPLES if path else f"{NO_EXAMPLES} in any of {len(self.paths)} files", path)
         raise DataError(f"two labels are needed to learn a classifier, found only {self.labels.names[0]}", path)

@@ -20,7 +20,7 @@ from cwlearn.native import check_rows, parse_rows
 from cwlearn.options import COUNT, NOTHING, SIZE, THREADS, Options, one_of, option, require
 from cwlearn.pipeline import in_order
 from cwlearn.rows import Rows
-from cwlearn.text_files import Chunk, Lines, end_of_line, is_regular
+from cwlearn.text_files import Chunk, Lines, end_of_line, is_regular, lines_before
 
 CHUNK_BYTES = 1 << 21  # of text: longer ones leave the cache, shorter ones cost more of Python
 NO_INDEX = 2**63 - 1  # where the lowest one is asked for
@@ -82,7 +82,7 @@ class Batch:
 
     def line_of(self, row: int) -> int:
         """The number of the line that a row was read from."""
-        return self.first_line + self._line(row)[0]
+        return self.first_line + self._line(row)[0] + lines_before(self.chunk.path)
 
     def texts_of(self, rows: list[int]) -> list[str]:
         """The labels of some rows, which rise, as they are written."""
@@ -219,7 +219,8 @@ class Reader:
             self.tell(self.skipped[-1])
 
     def _placed(self, batch: Batch, number: int, flaw: DataError) -> DataError:
-        return DataError(str(flaw), batch.chunk.path, batch.first_line + number, flaw.column)
+        line = batch.first_line + number + lines_before(batch.chunk.path)
+        return DataError(str(flaw), batch.chunk.path, line, flaw.column)
 
     def _parsed(self, chunk: Chunk, space: _Space) -> Batch:
         """Parse a chunk; bad lines are left out or end it, as `reading` says."""

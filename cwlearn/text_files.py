@@ -32,6 +32,21 @@ HEAD = 6  # bytes that tell what a file is
 SAMPLES, SAMPLE_BYTES = 64, 1 << 12  # of a file, that tell it from another
 
 
+class Part(str):
+    """The path of a plain file of which only some bytes are meant: whole lines, from `start` to `stop`."""
+
+    start: int
+    stop: int
+
+    def __new__(cls, path: str, start: int, stop: int) -> Part:
+        part = super().__new__(cls, path)
+        part.start, part.stop = start, stop
+        return part
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Part, (str(self), self.start, self.stop)
+
+
 @dataclass
 class Chunk:
     """Whole lines of one file: text[start:stop], between paddings."""
@@ -70,12 +85,32 @@ class _Patient(io.FileIO):
         return done
 
 
+class _Piece(_Patient):
+    """Some bytes of a file, as if they were all of it."""
+
+    def __init__(self, part: Part) -> None:
+        super().__init__(str(part))
+        self._part = part
+        self.seek(part.start)
+
+    def readinto(self, buffer: Any) -> int:
+        left = self._part.stop - super().tell()
+        return super().readinto(memoryview(buffer)[:left]) if left > 0 else 0
+
+    def tell(self) -> int:
+        return super().tell() - self._part.start
+
+
 class TextFile:
-    """One source of bytes; `path` may be "-" for standard input."""
+    """One source of bytes; `path` may be "-" for standard input, or a `Part` of a file."""
 
     def __init__(self, path: str) -> None:
         self.path = displayed(path)
-        self._raw = _Patient(0, closefd=False) if path == STDIN else _Patient(path)
+        self._raw: _Patient
+        if path == STDIN:
+            self._raw = _Patient(0, closefd=False)
+        else:
+            self._raw = _Piece(path) if isinstance(path, Part) else _Patient(path)
         try:
             self._recognise(path)
         except BaseException:
@@ -86,7 +121,9 @@ class TextFile:
         """Find out what kind of file it is."""
         status = os.fstat(self._raw.fileno())
         self.regular = stat.S_ISREG(status.st_mode)
-        self.size = status.st_size if self.regular else 0
+        self.size = self._least = status.st_size if self.regular else 0  # which it must not fall below
+        if isinstance(path, Part):
+            self.size, self._least = path.stop - path.start, path.stop
         head = self._read_head()
         self.format = next((name for name, (magic, _) in FORMATS.items() if head.startswith(magic)), None)
         for name, (_, suffix) in FORMATS.items():
@@ -112,7 +149,7 @@ class TextFile:
         with self._damage_explained():
             while done < len(view) and (more := self._stream.readinto(view[done:])):
                 done += more
-        if done < len(view) and self.regular and os.fstat(self._raw.fileno()).st_size < self.size:
+        if done < len(view) and self.regular and os.fstat(self._raw.fileno()).st_size < self._least:
             raise DataError("the file shrank while it was read", self.path)
         return done
 
@@ -288,7 +325,8 @@ class Lines:
         head = bytes(buffer[: self._file.read_into(memoryview(buffer))])
         if head.startswith((b"\xff\xfe", b"\xfe\xff")) or 1 < head[:4].count(0) < len(head[:4]):
             raise DataError("looks like UTF-16 or UTF-32, expected ASCII or UTF-8 text", self._file.path, 1, 1)
-        self._carry = head.removeprefix(b"\xef\xbb\xbf")
+        inside = isinstance(path, Part) and path.start > 0
+        self._carry = head if inside else head.removeprefix(b"\xef\xbb\xbf")
 
     def _flaw_of_carry(self) -> str:
         """Why a line that is not yet complete will never be one."""
@@ -324,6 +362,32 @@ def end_of_line(text: NDArray[np.uint8], start: int) -> int:
     return start + found + 1
 
 
+def lines_before(path: str) -> int:
+    """Lines of the file that come before what is meant of it."""
+    if not isinstance(path, Part):
+        return 0
+    count, left = 0, path.start
+    with open(path, "rb", buffering=0) as file:
+        while left and (text := file.read(min(left, 1 << 20))):
+            count, left = count + text.count(b"\n"), left - len(text)
+    return count
+
+
+def split(path: str, pieces: int) -> list[str]:
+    """A plain file as up to so many parts of about the same size, cut at line ends; any other file as it is."""
+    if pieces <= 1 or not is_plain(path):
+        return [path]
+    with open(path, "rb") as file:
+        size = file.seek(0, 2)
+        cuts = [0]
+        for piece in range(1, pieces):
+            file.seek(max(cuts[-1], size * piece // pieces))
+            file.readline()  # the rest of a line
+            if cuts[-1] < file.tell() < size:
+                cuts.append(file.tell())
+    return [Part(path, start, stop) for start, stop in zip(cuts, [*cuts[1:], size], strict=True)]
+
+
 def total_size(paths: Sequence[str]) -> int | None:
     """Bytes of the files on disk, or None where one of them can be read but once."""
     sizes = []
@@ -333,7 +397,7 @@ def total_size(paths: Sequence[str]) -> int | None:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
             return None
-        sizes.append(status.st_size)
+        sizes.append(path.stop - path.start if isinstance(path, Part) else status.st_size)
     return sum(sizes)
 
 

@@ -97,7 +97,7 @@ def test_order_and_tree_do_not_matter(rule, n_labels, how):
         sums = [Sum.of(how, learners[i], f"model {i}") for i in rng.permutation(6)]
         while len(sums) > 1:
             i, j = sorted(rng.choice(len(sums), 2, replace=False))
-            sums[i].include(sums.pop(j))
+            sums[i] += sums.pop(j)
         other = sums[0].learner()
         assert_close(other, straight, 1e-12)
         assert other.tally["rows"] == straight.tally["rows"]

@@ -1,0 +1,64 @@
+"""`cwlearn train` with several workers: files as shards, in threads of this process or on a Dask cluster."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from cwlearn import model_file
+from cwlearn.errors import UsageError, shown
+from cwlearn.learner import Learner, Training
+from cwlearn.messages import say
+from cwlearn.out_of_core import Space
+from cwlearn.rules import Rule
+from cwlearn.shards import Plan, Share, Sharing, files_as_shards, train_in_threads
+from cwlearn.svmlight import Reading
+from cwlearn.terminal import Bar
+from cwlearn.text_files import STDIN
+
+
+def learn_in_shards(
+    arguments: argparse.Namespace,
+    sharing: Sharing,
+    rule: Rule,
+    training: Training,
+    reading: Reading,
+    space: Space,
+    base: Learner | None,
+) -> tuple[Learner, Share]:
+    """Train, save the model, and tell of shards that were left out."""
+    if arguments.checkpoint is not None:
+        raise UsageError("--checkpoint is not for several workers: a run that ends early begins again")
+    if STDIN in arguments.data:
+        raise UsageError("standard input (-) cannot be shared by several workers")
+    if sharing.scheduler is not None and sharing.workers is not None:
+        raise UsageError("--workers is for this machine: with --scheduler the cluster has its own")
+    plan = Plan(rule, training, sharing.how, reading, space, arguments.labels, seed=arguments.seed)
+    bar = Bar(arguments.quiet or arguments.json)
+    bar.begin("learning", None, " shards")
+    try:
+        if sharing.scheduler is None:
+            learner, told = train_in_threads(arguments.data, sharing, plan, base, bar.advance)
+        else:
+            learner, told = _on_cluster(arguments.data, sharing, plan, base, bar)
+    except KeyboardInterrupt:
+        say(f"interrupted; {shown(arguments.model)} is not written")
+        raise
+    finally:
+        bar.close()
+    for failure in told.failures:
+        say(f"shard left out: {failure}")
+    model_file.save(learner, arguments.model)
+    return learner, told
+
+
+def _on_cluster(
+    paths: list[str], sharing: Sharing, plan: Plan, base: Learner | None, bar: Bar
+) -> tuple[Learner, Share]:
+    from cwlearn.cluster import connected, train_on  # Dask
+
+    assert sharing.scheduler is not None
+    with connected(sharing.scheduler) as client:
+        workers: Any = len(client.scheduler_info()["workers"])
+        shards = files_as_shards(paths, workers)
+        return train_on(client, shards, plan, sharing.rounds, base, sharing.skip_bad_shards, bar.advance)

@@ -1,0 +1,190 @@
+"""Training on a real Dask cluster of two processes, one of which may be killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import cwlearn as package
+from cwlearn import shards
+from cwlearn.errors import DataError
+from tests.cases import labelled_rows, random_rows
+from tests.text_cases import random_text, succeed
+
+distributed = pytest.importorskip("cwlearn.distributed", reason="Dask is not installed")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def client():
+    from cwlearn.cluster import local_cluster
+
+    with local_cluster(2) as client:
+        yield client
+
+
+@pytest.fixture
+def files(tmp_path):
+    lines = (random_text() * 8).splitlines(keepends=True)
+    paths = []
+    for number in range(8):
+        path = tmp_path / f"part-{number}.svm"
+        path.write_text("".join(lines[number::8]), newline="")
+        paths.append(path)
+    return paths
+
+
+def bits(model):
+    learner = model._learner
+    return [*(array.tobytes() for array in learner.state.arrays().values()), repr(learner.tally)]
+
+
+def in_threads(estimator, paths, seed, rounds=1):
+    """What the same tasks give in threads of this process."""
+    rule, training, _ = estimator._options()
+    plan = shards.Plan(rule, training, "posterior", seed=seed)
+    learner, _ = shards.train_in_threads([str(p) for p in paths], shards.Sharing(workers=2, rounds=rounds), plan, None)
+    return estimator._adopt(learner)
+
+
+@pytest.mark.parametrize("covariance", ["diagonal", "full"])
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_a_cluster_gives_the_bits_of_threads(client, files, covariance, rounds):
+    options = {"covariance": covariance, "shuffle": False, "epochs": 2}
+    done = []
+    model = distributed.fit(package.AROWClassifier(**options), files, client, rounds=rounds, report=done.append)
+    assert bits(model) == bits(in_threads(package.AROWClassifier(**options), files, 0, rounds))
+    assert sum(done) == 8 * rounds
+    assert model.predict(np.zeros((2, model.n_features_in_))).shape == (2,)
+
+
+def test_a_worker_that_is_killed_changes_nothing(client, files):
+    def fit(report):
+        return distributed.fit(package.CWClassifier(epochs=300, random_state=3), files, client, report=report)
+
+    expected = fit(lambda done: None)
+    killed = []
+
+    def kill(done):
+        if not killed:
+            killed.append(pids[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    pids = sorted(client.run(os.getpid).values())
+    survivor = fit(kill)
+    assert killed
+    assert bits(survivor) == bits(expected)
+    client.wait_for_workers(2, timeout=60)
+    assert pids[0] not in client.run(os.getpid).values()
+
+
+@pytest.mark.parametrize("n_labels", [2, 4])
+def test_matrices_arrays_and_bags_are_shards_too(client, n_labels):
+    array = pytest.importorskip("dask.array")
+    bag = pytest.importorskip("dask.bag")
+    X, y = random_rows(160) if n_labels == 2 else labelled_rows(160, n_labels=4)
+    names = np.array(["a", "b", "c", "d"])[y.astype(int) if n_labels > 2 else (y > 0).astype(int)]
+    cuts = [slice(start, start + 40) for start in range(0, 160, 40)]
+    pairs = [(X[cut], names[cut]) for cut in cuts]
+    options = {"shuffle": False, "epochs": 2, "dtype": "float64"}
+    expected = distributed.fit(package.AROWClassifier(**options), pairs, client)
+    assert expected.classes_.tolist() == sorted(set(names[:160]))
+    merged = (
+        package.merge([package.AROWClassifier(**options).fit(*pair) for pair in pairs]) if n_labels == 2 else expected
+    )
+    np.testing.assert_allclose(expected.coef_, merged.coef_, rtol=1e-12, atol=1e-15)
+    dense = array.from_array(X.toarray()[:160], chunks=(40, 10))
+    labels = array.from_array(names[:160], chunks=70)
+    for shape in ((dense, labels), bag.from_sequence(pairs, npartitions=4)):
+        model = distributed.fit(package.AROWClassifier(**options), shape, client)
+        assert bits(model) == bits(expected)
+
+
+def test_regression_on_a_cluster_is_ridge_regression(client):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 5))
+    t = X @ np.arange(5) + rng.standard_normal(200)
+    pairs = [(X[i::4], t[i::4]) for i in range(4)]
+    model = distributed.fit(package.AROWRegressor(1.0, covariance="full", epochs=1), pairs, client)
+    np.testing.assert_allclose(
+        model.coef_, package.AROWRegressor(1.0, covariance="full", epochs=1).fit(X, t).coef_, rtol=1e-9
+    )
+
+
+def test_warm_starts_go_on_from_what_was_known(client, files):
+    model = package.AROWClassifier(warm_start=True, shuffle=False, epochs=1)
+    distributed.fit(model, files[:4], client)
+    first = model._learner.tally["rows"]
+    distributed.fit(model, files[4:], client)
+    assert model._learner.tally["rows"] > first
+
+
+def test_a_bad_shard_fails_with_its_place_or_is_left_out(client, files, capsys):
+    files[2].write_text("1 1:1\n1 2:x\n")
+    with pytest.raises(DataError, match=r"part-2\.svm:2:3: value is not a decimal number"):
+        distributed.fit(package.AROWClassifier(), files, client)
+    model = distributed.fit(package.AROWClassifier(), files, client, skip_bad_shards=True)
+    assert model.n_updates_
+    assert "shard left out:" in capsys.readouterr().err
+
+
+def test_parts_of_a_file_and_given_labels(client, files):
+    parts = distributed.split(files[0], 3)
+    assert len(parts) == 3
+    model = distributed.fit(package.AROWClassifier(), parts, client, labels=[-1, 1, 5])
+    assert model.classes_.tolist() == [-1, 1, 5]
+    hashed = distributed.fit(package.AROWClassifier(), parts, client, hash_bits=6)
+    assert hashed.n_features_in_ == 64
+
+
+def test_only_the_last_model_comes_to_the_client(client, files, monkeypatch):
+    """What is asked for on the way has no arrays in it."""
+    seen = []
+    original = type(client.submit(int)).result
+
+    def watched(future, *args, **kwargs):
+        answer = original(future, *args, **kwargs)
+        seen.append(answer)
+        return answer
+
+    monkeypatch.setattr(type(client.submit(int)), "result", watched)
+    distributed.fit(package.AROWClassifier(), files, client, rounds=2)
+    models = [answer for answer in seen if hasattr(answer, "state")]
+    sums = [answer.total for answer in seen if isinstance(answer, shards.Share)]
+    assert len(models) == 1
+    assert all(total.count == 0 and not len(total._place) for total in sums)
+
+
+def test_without_a_client_a_cluster_comes_and_goes(files):
+    model = distributed.fit(package.AROWClassifier(epochs=1, shuffle=False), files)
+    assert bits(model) == bits(in_threads(package.AROWClassifier(epochs=1, shuffle=False), files, 0))
+
+
+def test_the_command_line_uses_a_cluster(client, files, tmp_path):
+    address = client.scheduler.address
+    flags = ["--epochs", "2", "--seed", "7", "--quiet"]
+    succeed("train", *files, "-m", tmp_path / "a.npz", "--scheduler", address, *flags)
+    succeed("train", *files, "-m", tmp_path / "b.npz", "--workers", 2, *flags)
+    assert bits(package.load(tmp_path / "a.npz")) == bits(package.load(tmp_path / "b.npz"))
+
+
+def test_what_makes_no_sense_is_refused(client, files):
+    with pytest.raises(TypeError, match="a list of shards, got one path"):
+        distributed.fit(package.AROWClassifier(), files[0], client)
+    with pytest.raises(TypeError, match="expected a linear estimator"):
+        distributed.fit(package.KernelAROWClassifier(), files, client)
+    with pytest.raises(DataError, match="no shards"):
+        distributed.fit(package.AROWClassifier(), [], client)
+    with pytest.raises(ValueError, match="'balanced' must count all rows first"):
+        distributed.fit(package.AROWClassifier(class_weight="balanced"), files, client)
+    with pytest.raises(ValueError, match="how must be"):
+        distributed.fit(package.AROWClassifier(), files, client, how="mean")
+    with pytest.raises(DataError, match="X has 3 rows, and y 2 entries"):
+        distributed.fit(package.AROWClassifier(), [(sparse.eye(3).tocsr(), [0, 1])], client)
