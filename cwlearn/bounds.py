@@ -23,6 +23,7 @@ from sklearn.base import clone
 from cwlearn.classifier import LinearClassifier
 from cwlearn.full_state import dense
 from cwlearn.learner import Learner
+from cwlearn.options import is_number
 from cwlearn.rows import as_rows
 from cwlearn.rules import AROW, CW, Rule
 
@@ -52,6 +53,8 @@ class Observation:
 
     def vector(self, weights: Any, intercept: float) -> NDArray[np.float64]:
         """Weights, and an intercept if one is learned, as the rows are."""
+        if not is_number(intercept):
+            raise ValueError(f"intercept must be a finite number, got {intercept!r}")
         if intercept and not self.has_intercept:
             raise ValueError(f"intercept={intercept!r}, but the run learned none (fit_intercept=False)")
         first = [intercept] if self.has_intercept else []
@@ -120,9 +123,12 @@ def arow_bound(run: Observation, competitor: Any, intercept: float = 0.0) -> flo
     r, x = rule.regularization, run.x[run.updated]
     correlation = x.T @ x
     easy = int(np.sum(run.margins[run.updated] > 0))
-    loss = float(np.maximum(0, 1 - run.y[run.updated] * (x @ u)).sum())
+    with np.errstate(over="ignore", invalid="ignore"):
+        loss = float(np.maximum(0, 1 - run.y[run.updated] * (x @ u)).sum())
     volume = float(np.linalg.slogdet(np.eye(len(u)) + correlation / r)[1])
-    return float(np.sqrt(r * u @ u + u @ correlation @ u) * np.sqrt(volume + easy) + loss - easy)
+    with np.errstate(over="ignore", invalid="ignore"):
+        bound = float(np.sqrt(r * u @ u + u @ correlation @ u) * np.sqrt(volume + easy) + loss - easy)
+    return bound if np.isfinite(bound) else float("inf")
 
 
 def cw_bound(run: Observation, competitor: Any, intercept: float = 0.0) -> float:
@@ -138,6 +144,7 @@ def cw_bound(run: Observation, competitor: Any, intercept: float = 0.0) -> float
     if not isinstance(rule, CW) or rule.form != "stdev" or rule.phi == 0:
         raise ValueError(f"the theorem is about CW in its stdev form, with confidence > 0.5: {rule}")
     u = run.vector(competitor, intercept)
+    u = u / max(np.abs(u).max(initial=0), np.finfo(float).tiny)  # its length will be found below
     margins = run.y[run.updated] * (run.x[run.updated] @ u)
     if not (margins > 0).all():
         row = int(np.flatnonzero(run.updated)[np.argmin(margins)])

@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> None:
         "weights": weights,
     }
     if arguments.json:
-        print(json.dumps(facts))
+        print(json.dumps(facts, allow_nan=False))
         return
     parameters = ", ".join(f"{name} {written(value)}" for name, value in facts["parameters"].items())
     print(f"{shown(arguments.model)}: {facts['algorithm']} ({parameters}), {facts['dtype']}")
@@ -111,13 +111,13 @@ def features_moved(state: State) -> int | None:
     """Features of which a weight is not as it was in the beginning."""
     if not isinstance(state, LinearState):
         return None
-    return int(state.touched[1:].reshape(state.n_features, -1).any(axis=1).sum())
+    return int(state.touched[1:].reshape(state.n_features, state.blocks).any(axis=1).sum())
 
 
 def heaviest(learner: Learner, state: LinearState, most: int, names: Any) -> list[dict[str, Any]]:
     """The weights farthest from 0; with more than two labels, of each of them."""
     scale = learner.scale if learner.rule.task == "regression" else 1.0  # to the unit of the targets
-    mean, variance = (part[1:].reshape(state.n_features, -1) for part in (state.mean, state.variance))
+    mean, variance = (part[1:].reshape(state.n_features, state.blocks) for part in (state.mean, state.variance))
     weights = []
     for block in range(state.blocks):
         column = mean[:, block].astype(float)
@@ -129,7 +129,7 @@ def heaviest(learner: Learner, state: LinearState, most: int, names: Any) -> lis
                         "name": names(j),
                         "label": _label_of(learner, block, column[j]),
                         "weight": float(column[j]),
-                        "deviation": float(np.sqrt(scale * variance[j, block])),
+                        "deviation": math.sqrt(scale * float(variance[j, block])),
                     }
                 )
     return weights

@@ -115,7 +115,8 @@ def run(arguments: argparse.Namespace) -> None:
         learner.tally["unsolved"] - before["unsolved"],
     )
     if not updates:
-        say("warning: nothing was learned: no row asked for a change of the model (--confidence 0.5 never does)")
+        hint = " (--confidence 0.5 never does)" if hasattr(learner.rule, "confidence") else ""
+        say(f"warning: nothing was learned: no row asked for a change of the model{hint}")
     if len(learner.classes) > max(20, told.rows // 2):
         say(f"warning: {len(learner.classes):,} labels in {told.rows:,} rows: are they classes?")
     if unsolved:

@@ -215,7 +215,8 @@ class KernelState(ProjectedState):
                 cells = max(1, rows.n_rows * rows.n_features)
                 mean = rows.values.sum(dtype=np.float64) / cells
                 squares = ((rows.values - mean) ** 2).sum() + mean**2 * (cells - len(rows.values))
-                gamma = 1 / (rows.n_features * squares / cells) if 0 < squares < np.inf else 1.0
+                variance = rows.n_features * squares / cells
+                gamma = 1 / variance if 1e-300 < variance < np.inf else 1.0
             self.gamma = 1 / rows.n_features if isinstance(gamma, str) else gamma
 
     # -- learning ------------------------------------------------------------------------------------------------------
@@ -401,7 +402,7 @@ class _RowView(View):
     def _not_definite(self) -> DataError:
         return DataError(
             f"the kernel {self._state.options.kernel!r} is not positive definite on these rows, so there is no "
-            f"Gaussian to learn: take another one, or other parameters of it"
+            f"Gaussian to learn: take another one or other parameters of it, or bring the features to another scale"
         )
 
     def move(self, label: int, along: float, shrink: float) -> None:

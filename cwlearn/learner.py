@@ -240,8 +240,7 @@ class Learner:
             assert isinstance(self.state, LinearState)
             target = float(targets[first[0]])
             if abs(target) < float(np.finfo(self.state.dtype).max):  # else the kernel will refuse the row
-                self.origin = target
-                self.state.mean[0] = target
+                self.state.mean[0] = self.origin = target
 
     def progressive_error(self, since: Tally | None = None) -> float:
         """How wrong the rows were before they were learned from, all or those since then: the part of mistakes or, for

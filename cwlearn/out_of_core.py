@@ -206,12 +206,17 @@ class Run:
             what = (
                 f"needs {self._state_bytes(index + 1):,} bytes for the weights{self._of_labels}, more than the "
                 f"{self._memory:,} allowed "
-                f"(--memory): --hash-bits needs less, and --features N, with N more than the largest index, takes all"
+                f"(--memory): {self._cheaper}, and --features N, with N more than the largest index, takes all"
             )
         batch.end_before(row, DataError(f"index {index} {what}"))
 
     def _state_bytes(self, n_features: int) -> int:
         return state_bytes(self.rule, self.training, blocks_of(len(self.labels)), n_features)
+
+    @property
+    def _cheaper(self) -> str:
+        full = self.rule.covariance == "full"
+        return "--covariance diagonal and --hash-bits need less" if full else "--hash-bits needs less"
 
     @property
     def _of_labels(self) -> str:
@@ -309,7 +314,7 @@ class Run:
             if size > self._memory and not self._hash_bits and self.space.features is None:
                 raise DataError(
                     f"{n_features:,} features need {size:,} bytes for the weights{self._of_labels}, more than the "
-                    f"{self._memory:,} allowed (--memory): --hash-bits needs less, and --features N takes all",
+                    f"{self._memory:,} allowed (--memory): {self._cheaper}, and --features N takes all",
                     displayed(self.paths[0]) if len(self.paths) == 1 else None,
                 )
             self.learner = Learner(self.rule, self.training, self.labels.values, n_features)

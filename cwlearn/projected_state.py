@@ -14,6 +14,7 @@ the diagonal: the precision of each label's block grows by g xx' (the KL project
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -27,6 +28,7 @@ from cwlearn._kernels import COVARIANCES
 from cwlearn.errors import DataError
 from cwlearn.native import learn_rows
 from cwlearn.rows import Rows
+from cwlearn.signals import interrupts_wait
 from cwlearn.state import NONE, KernelRule, State, Tally, scratch_of
 
 INCLUSIVE = COVARIANCES["inclusive"]
@@ -41,12 +43,34 @@ _SQUARES = np.zeros(1)
 _ORDER = np.zeros(1, np.int64)
 
 
-def blas_threads(size: int) -> AbstractContextManager[Any]:
+class _OneThread:
+    """BLAS has one thread, as long as anybody in this process is inside: the limit is that of the whole process, so the
+    first one sets it, and the last one lifts it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._limit = _controller().limit(limits=1, user_api="blas")
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._limit.restore_original_limits()
+
+
+_ONE_THREAD = _OneThread()
+
+
+def blas_threads(size: int) -> AbstractContextManager[None]:
     """One thread for small matrices: to wake others takes longer than the work."""
-    if size >= THREADS_FROM:
-        return nullcontext()
-    limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
-    return limit
+    return nullcontext() if size >= THREADS_FROM else _ONE_THREAD
 
 
 @cache
@@ -118,7 +142,11 @@ class ProjectedState(State):
         numbers = order.tolist()
         self._check_writable()
         # What is not finite the kernel refuses.
-        with np.errstate(over="ignore", invalid="ignore"), blas_threads(self.matrix_size):
+        with (
+            np.errstate(over="ignore", invalid="ignore"),
+            blas_threads(self.matrix_size),
+            interrupts_wait() as between_rows,
+        ):
             for done, (i, view) in enumerate(zip(numbers, self.views(rows, numbers, rule["bias"]), strict=True)):
                 row = slice(i, i + 1)
                 try:
@@ -126,6 +154,7 @@ class ProjectedState(State):
                         return tally, done
                 except DataError as error:
                     raise DataError(error.what, row=i) from None
+                between_rows()
         return tally, len(order)
 
     def _learn_row(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -30,6 +31,26 @@ def handled(handler: Callable[[int, Any], None], *names: str) -> Iterator[None]:
     finally:
         for number, before in old.items():
             signal.signal(number, before)
+
+
+@contextmanager
+def interrupts_wait() -> Iterator[Callable[[], None]]:
+    """Let Ctrl-C wait until it is asked for, by a call of what is yielded, or until the end."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield lambda: None  # other threads are not interrupted
+        return
+    waiting: list[tuple[int, Any]] = []
+
+    def deliver() -> None:
+        while waiting:
+            before(*waiting.pop())
+
+    try:
+        with handled(lambda number, frame: waiting.append((number, frame)), "SIGINT"):
+            yield deliver
+    finally:
+        deliver()
 
 
 @contextmanager

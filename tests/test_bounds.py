@@ -80,6 +80,17 @@ def test_the_bounds_can_be_tight_and_loose():
     assert bounds.arow_bound(run, 1e3 * competitor) > 100 * run.mistakes
 
 
+def test_competitors_of_any_length_have_a_bound():
+    run, competitor = arow_run(3)
+    assert bounds.arow_bound(run, 1e308 * np.sign(competitor)) == np.inf
+    _, X, y, separator = random_run(0, 0)
+    run = bounds.observe(CWClassifier(covariance="full", fit_intercept=False), X, y)
+    for factor in (1e-300, 1e300):
+        assert bounds.cw_bound(run, factor * separator) == pytest.approx(bounds.cw_bound(run, separator))
+    with pytest.raises(ValueError, match="intercept must be a finite number, got nan"):
+        bounds.cw_bound(run, separator, intercept=np.nan)
+
+
 def test_observing_leaves_the_estimator_as_it_is():
     _, X, y, _ = random_run(0, 0.1)
     model = AROWClassifier(1.0, covariance="full")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import copy
+import signal
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import joblib
 import numpy as np
 import pytest
 from scipy import sparse
+from threadpoolctl import threadpool_info
 
 import cwlearn as package
-from cwlearn import full_state, model_file, rules, state
+from cwlearn import full_state, kernel_state, model_file, rules, state
 from cwlearn.errors import ModelError
 from cwlearn.full_state import FullState
 from cwlearn.learner import Learner, Training
@@ -365,6 +368,43 @@ def test_a_pass_that_is_broken_off_has_counted_what_it_learned(monkeypatch):
     assert before["updates"] == 0
 
 
+@pytest.mark.parametrize("make", [
+    lambda: package.AROWClassifier(1.0, covariance="full"),
+    lambda: package.KernelAROWClassifier(1.0, gamma=1.0),
+    lambda: package.KernelAROWClassifier(1.0, gamma=1.0, budget=6),
+], ids=["full", "kernel", "budget"])  # fmt: skip
+@pytest.mark.parametrize("n_labels", [2, 3])
+@pytest.mark.parametrize("when", [3, 8, 15])
+def test_ctrl_c_waits_for_the_end_of_a_row(monkeypatch, make, n_labels, when):
+    X, y = random_rows(60, 5, 1.0) if n_labels == 2 else labelled_rows(60, 5, 3, 1.0)
+    model, calls = make(), iter(range(10_000))
+    for module in (full_state, kernel_state):
+
+        def pressed(*args, original=module.dsyr, **kwargs):
+            answer = original(*args, **kwargs)
+            if next(calls) == when:
+                signal.raise_signal(signal.SIGINT)
+            return answer
+
+        monkeypatch.setattr(module, "dsyr", pressed)  # fmt: skip
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X, y, classes=np.unique(y))
+    rows = model._learner.tally["rows"]
+    assert 0 < rows < len(y)
+    again = make().partial_fit(X[:rows], y[:rows], classes=np.unique(y))
+    assert again._learner.tally == model._learner.tally
+    np.testing.assert_allclose(model.margin(X), again.margin(X), rtol=1e-9, atol=1e-12)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_threads_of_blas_are_as_many_afterwards_as_before():
+    X, y = random_rows(200, 5, 1.0)
+    before = [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: package.AROWClassifier(covariance="full", epochs=2).fit(X, y), range(12)))
+    assert [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"] == before
+
+
 def test_work_is_handed_over_in_blocks_that_suit_its_cost():
     two, many = learner_of(FULL[0], 500), learner_of(FULL[0], 500, 20)
     assert two.state.effort(500, 1) > 500**2 / 64
@@ -388,6 +428,7 @@ def test_memory_for_the_command_line_counts_the_matrix(tmp_path):
     path.write_text("1 1:1\n2 999:1\n")
     message = fail("train", path, "-m", tmp_path / "m", "--covariance", "full", "--memory", "1M")
     assert "index 999 needs 8,024,016 bytes for the weights of 2 labels, more than the 1,048,576 allowed" in message
+    assert "--covariance diagonal and --hash-bits need less" in message
     succeed("train", path, "-m", tmp_path / "m", "--covariance", "full", "--memory", "9M")
     message = fail("train", path, "-m", tmp_path / "n", "--resume", tmp_path / "m", "--covariance", "diagonal")
     assert "was trained with --covariance full, not diagonal, which cannot change any more" in message

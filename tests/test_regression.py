@@ -163,7 +163,7 @@ def test_targets_may_lie_far_from_0(covariance, tmp_path):
     assert again.intercept_ == model.intercept_
     ridge = package.AROWRegressor(1.0, covariance=covariance, epochs=1).fit(X, t + 2000)
     assert ridge._learner.origin == 0
-    with pytest.raises(DataError, match="row 0"):
+    with pytest.raises(DataError, match=r"row \d"):
         package.AROWRegressor(covariance=covariance).fit(X[:2], [1e300, 1.0])
 
 
@@ -299,6 +299,16 @@ def test_predict_and_evaluate(data, tmp_path):
     assert facts["mistakes"] is None
     first = facts["weights"][0]
     assert first["deviation"] == pytest.approx(np.sqrt(model.scale_ * model.variance_[first["feature"]]))
+
+
+def test_models_without_features_and_with_huge_targets_can_be_inspected(tmp_path):
+    path = tmp_path / "data.svm"
+    for text, flags in (("1\n2\n3\n", []), ("1\n2\n1\n", ["--task", "classification"]),
+                        ("1e30 1:1\n-1e30 2:1\n1e30 1:2\n5 3:1\n", ["--epochs", "1"])):  # fmt: skip
+        path.write_text(text)
+        succeed("train", path, "-m", tmp_path / "m", "--task", "regression", *flags)
+        succeed("inspect", tmp_path / "m")
+        json.loads(succeed("inspect", tmp_path / "m", "--json").out, parse_constant=lambda text: pytest.fail(text))
 
 
 def test_measures_of_targets_far_from_0_do_not_cancel():
