@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
+from cwlearn._version import __version__
 from cwlearn.learner import Learner
-from cwlearn.shards import Plan, Share, train
+from cwlearn.shards import Plan, Share, learn, train
 
 try:
-    from distributed import Client, LocalCluster
+    from distributed import Client, KilledWorker, LocalCluster
 except ImportError as error:
     raise ImportError("this needs Dask: pip install 'cwlearn[dask]'") from error
 
@@ -18,13 +22,15 @@ PATIENCE = "30s"  # for a scheduler that does not answer
 
 
 class _Engine:
-    """A client whose tasks are never taken from an earlier run: files may have changed since."""
+    """A client whose tasks are never taken from an earlier run, since files may have changed, and bear the names of
+    their shards."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Any:
-        return self._client.submit(function, *arguments, pure=False)
+        what = arguments[1] if function is learn else ""
+        return self._client.submit(function, *arguments, key=f"{function.__name__} {what}-{uuid.uuid4().hex}")
 
 
 @contextmanager
@@ -58,7 +64,28 @@ def train_on(
     report: Callable[[int], object] = lambda done: None,
 ) -> tuple[Learner, Share]:
     """See `shards.train`; only the last model comes here."""
+    _check_versions(client)
     known = None if base is None else client.scatter(base, broadcast=True)
-    model, told = train(_Engine(client), shards, plan, rounds, known, skip_bad, report)
-    learner: Learner = model.result()
+    try:
+        model, told = train(_Engine(client), shards, plan, rounds, known, skip_bad, report)
+        learner: Learner = model.result()
+    except KilledWorker as error:
+        task = str(error.task).rpartition("-")[0]
+        raise OSError(f"the workers died again and again in the task '{task}': is there enough memory?") from None
     return learner, told
+
+
+def _versions() -> dict[str, str]:
+    return {"cwlearn": __version__, "numpy": np.__version__}
+
+
+def _check_versions(client: Client) -> None:
+    """Refuse workers with another cwlearn or NumPy: what they send would not be understood, or not be the same."""
+    try:
+        found = client.run(_versions)
+    except ImportError as error:
+        raise OSError(f"the workers cannot import cwlearn: {error}") from None
+    for address, theirs in found.items():
+        for name, ours in _versions().items():
+            if theirs[name] != ours:
+                raise OSError(f"worker {address} has {name} {theirs[name]}, and this is {ours}")

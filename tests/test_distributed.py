@@ -175,6 +175,28 @@ def test_the_command_line_uses_a_cluster(client, files, tmp_path):
     assert bits(package.load(tmp_path / "a.npz")) == bits(package.load(tmp_path / "b.npz"))
 
 
+def test_d07_workers_of_another_version_are_refused(client, files, monkeypatch):
+    monkeypatch.setattr("cwlearn.cluster.__version__", "99.9")
+    with pytest.raises(OSError, match=r"worker tcp://.* has cwlearn .*, and this is 99\.9"):
+        distributed.fit(package.AROWClassifier(), files, client)
+
+
+def die(*args):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_d03_workers_that_die_again_and_again_are_an_error_that_names_the_task(files, monkeypatch):
+    from cwlearn import cluster
+
+    monkeypatch.setattr(shards, "learn", die)
+    monkeypatch.setattr(cluster, "learn", die)
+    with (
+        cluster.local_cluster(2) as own,
+        pytest.raises(OSError, match=r"died again and again in the task 'die .*part-"),
+    ):
+        distributed.fit(package.AROWClassifier(), files[:2], own, labels=[-1, 1])
+
+
 def test_what_makes_no_sense_is_refused(client, files):
     with pytest.raises(TypeError, match="a list of shards, got one path"):
         distributed.fit(package.AROWClassifier(), files[0], client)
