@@ -168,8 +168,8 @@ class DiagonalState(LinearState):
         return precision, precision * self.mean
 
     def set_natural(self, precision: NDArray[np.float64], place: NDArray[np.float64]) -> None:
-        untouched = precision == 1 / self.initial_variance  # stays so to the bit
-        self.set_moments(np.where(untouched, self.initial_variance, 1 / precision), place / precision)
+        untouched = precision == 1 / self.prior_variance  # stays so to the bit
+        self.set_moments(np.where(untouched, self.prior_variance, 1 / precision), place / precision)
 
     def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         return self.variance.astype(np.float64), self.mean.astype(np.float64)

@@ -5,7 +5,8 @@ A Gaussian has numbers that can be added up (J12 section 7.10; A = S^-1 is the p
     posterior   A - A0 and A mu - A0 mu0    what each has learned beyond the common beginning, which counts once: the
                                             result does not depend on order or grouping and, where gains do not depend
                                             on what was seen, it is that of one learner that has seen all rows
-    kl          A and A mu                  the paper's: the beginning counts once for each model
+    kl          the same, and the prior     the paper's sum of A and of A mu, which counts the prior once for each model
+                for each model              (but what all of them began with beyond it, a base, once)
     l2          S and mu                    plain averages
 
 A `Sum` takes models in one after the other, or whole sums, and makes a learner of them at the end.
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,7 @@ class Kind:
 
 
 class Sum:
-    """What some models know, added up.
+    """What some models have learned, added up.
 
     Features that a model does not have are as new in it; arrays begin with the intercept, then a line for each feature.
     """
@@ -106,69 +107,72 @@ class Sum:
         self.how = how
         self.count = 0
         self.kind: Kind | None = None  # of the first model
-        self._spread: NDArray[np.float64] = NONE  # A or S
-        self._place: NDArray[np.float64] = NONE  # A mu or mu
+        self._spread: NDArray[np.float64] = NONE  # what models have added to A, or to S
+        self._place: NDArray[np.float64] = NONE  # what they have added to A mu; or mu
         self._lag: NDArray[np.float64] = NONE  # what averages fall behind the means by, for averaged rules
         self._tally = new_tally()
-        self._untouched = 0.0  # the part of a feature that a model does not have in `_spread`
+        self._weight = 0.0  # of all rows in `surprise`, which is a weighted sum
+        self._origins = 0.0  # sum of the means that intercepts began at
 
     @classmethod
     def of(cls, how: str, learner: Learner, name: str, base: Learner | None = None) -> Sum:
         """One model; `name` is what errors call it, and `base` the model that it began as, if it was not a new one."""
         one = cls(how)
         one.kind, one.count = Kind.of(learner, name), 1
-        if not learner.rule.second_order and how != "l2":
-            raise ModelError(f"{name} is a model of {learner.rule.name}, which has no confidences: how='l2' merges it")
+        check_confidences(learner.rule, how)
         state = _linear(learner)
         if how == "l2":
-            one._spread, one._place = state.moments()
-            one._untouched = state.initial_variance
+            spread, one._place = state.moments()
+            one._spread = spread - _diagonal(spread, state.prior_variance)
         else:
             one._spread, one._place = state.natural()
-            one._untouched = 1 / state.initial_variance
-        if how == "posterior":
-            one._add_beginning(base, -1)
-            one._untouched = 0.0
+            one._add_beginning(base, -1, learner.origin)
         if learner.rule.averaged:
             assert isinstance(state, DiagonalState)
             one._lag = state.average / max(1, learner.tally["rows"])
+        one._origins = learner.origin
         one._count_rows(learner.tally, 1)
         if base is not None:
             one._count_rows(base.tally, -1)
         return one
 
-    def _add_beginning(self, base: Learner | None, sign: int) -> None:
+    def _add_beginning(self, base: Learner | None, sign: int, origin: float) -> None:
         """Add, or take out, what models began with."""
         assert self.kind is not None
         if base is None:
             base = self.kind.learner(0)
-            _linear(base).mean[0] = self.kind.origin
+            _linear(base).mean[0] = origin
         state = _linear(base)
         spread, place = state.natural()
-        self._spread = self._spread + sign * _widened(spread, len(self._place), 1 / state.initial_variance)
+        self._spread = self._spread + sign * _widened(spread, len(self._place), 1 / state.prior_variance)
         self._place = self._place + sign * _widened(place, len(self._place), 0)
 
     def _count_rows(self, tally: Tally, sign: int) -> None:
-        """Add counts, or take them out; of `surprise`, the mean times the number of rows."""
+        """Add counts, or take them out."""
         ours: Any = self._tally
         for name, value in tally.items():
-            weight = 2 / (tally["rows"] + 1) if name == "surprise" else 1
-            ours[name] += sign * weight * value  # type: ignore[operator]
+            ours[name] += sign * value  # type: ignore[operator]
+        self._weight += sign * tally["rows"] * (tally["rows"] + 1) / 2
 
     def __add__(self, other: Sum) -> Sum:
+        if self.how != other.how:
+            raise ValueError(f"sums of how={self.how!r} and how={other.how!r} cannot be added")
         if self.kind is None or other.kind is None:
             return self if other.kind is None else other
         self.kind.require(other.kind)
         size = max(len(self._place), len(other._place))
         both = self._copy()
-        ours, theirs = (_widened(part._spread, size, part.count * part._untouched) for part in (self, other))
-        both._spread = ours + theirs
-        both._place = _widened(self._place, size, 0) + _widened(other._place, size, 0)
-        if len(self._lag):
-            both._lag = _widened(self._lag, size, 0) + _widened(other._lag, size, 0)
+        for name in ("_spread", "_place", "_lag"):
+            ours, theirs = getattr(self, name), getattr(other, name)
+            if len(ours):
+                setattr(both, name, _widened(ours, size, 0) + _widened(theirs, size, 0))
         both.count += other.count
+        both._weight += other._weight
+        both._origins += other._origins
         for name, value in other._tally.items():
             both._tally[name] += value  # type: ignore[literal-required]
+        if len(other.kind.feature_names or ()) > len(self.kind.feature_names or ()):
+            both.kind = replace(self.kind, feature_names=other.kind.feature_names)
         return both
 
     def _copy(self) -> Sum:
@@ -178,28 +182,40 @@ class Sum:
         return twin
 
     def learner(self, base: Learner | None = None) -> Learner:
-        """The model that all of them make."""
+        """The model that all of them make, if they began as `base`, or new."""
         return self._copy()._learner(base)
 
     def _learner(self, base: Learner | None) -> Learner:
         if self.kind is None:
             raise ModelError("there is no model to merge")
-        if self.how == "posterior":
-            self._add_beginning(base, 1)
+        origin = self._origins / self.count
+        learner = self.kind.learner(len(self._place) - 1)
+        learner.origin = origin
+        state = _linear(learner)
         if base is not None:
             self._count_rows(base.tally, 1)
-        learner = self.kind.learner(len(self._place) - 1)
-        state = _linear(learner)
         if self.how == "l2":
-            state.set_moments(self._spread / self.count, self._place / self.count)
+            mean = self._spread / self.count
+            state.set_moments(mean + _diagonal(mean, state.prior_variance), self._place / self.count)
         else:
+            self._add_beginning(base, 1, origin)
+            if self.how == "kl":  # which counts the prior once for each model
+                self._spread = self._spread + _diagonal(self._spread, (self.count - 1) / state.prior_variance)
+                self._place[0] += (self.count - 1) * origin / state.prior_variance
             state.set_natural(self._spread, self._place)
         rows = self._tally["rows"]
         if len(self._lag):
             assert isinstance(state, DiagonalState)
             state.average[:] = self._lag / self.count * rows
-        learner.tally = {**self._tally, "surprise": self._tally["surprise"] * (rows + 1) / 2}
+        scale = self._tally["surprise"] / self._weight if self._weight else 0.0
+        learner.tally = {**self._tally, "surprise": scale * rows * (rows + 1) / 2}
         return learner
+
+
+def check_confidences(rule: Rule, how: str) -> None:
+    """Refuse to weigh by confidences what has none."""
+    if not rule.second_order and how != "l2":
+        raise ModelError(f"models of {rule.name} have no confidences: 'l2' is the only way to merge them")
 
 
 def merge(learners: Iterable[tuple[str, Learner]], how: str) -> Learner:
@@ -213,6 +229,11 @@ def merge(learners: Iterable[tuple[str, Learner]], how: str) -> Learner:
 def _linear(learner: Learner) -> LinearState:
     assert isinstance(learner.state, LinearState)
     return learner.state
+
+
+def _diagonal(like: NDArray[np.float64], value: float) -> NDArray[np.float64]:
+    """A number for each weight or, of matrices, on their diagonals."""
+    return np.eye(len(like))[:, :, None] * value if like.ndim == 3 else np.full_like(like, value)
 
 
 def _widened(array: NDArray[np.float64], size: int, value: float) -> NDArray[np.float64]:

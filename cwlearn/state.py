@@ -118,6 +118,11 @@ class State(ABC):
     def reconfigure(self, kernel: KernelOptions | None) -> None:  # noqa: B027  most have nothing to change
         """Take over options that may change once learning has begun."""
 
+    @property
+    def prior_variance(self) -> float:
+        """The initial variance as the state holds it."""
+        return float(self.dtype.type(self.initial_variance))
+
     def effort(self, length: int, constraints: int) -> int:
         """What a row of so many nonzeros, and rivals of the true label, costs to learn from, in nonzeros of a diagonal
         state, about."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 
 import numpy as np
@@ -171,16 +172,56 @@ def test_the_average_of_averaged_models_is_that_of_their_averages():
     np.testing.assert_allclose(together.predictor.mean, expected, rtol=1e-12, atol=1e-15)
 
 
-def test_weights_that_no_model_has_touched_stay_so_to_the_bit():
+@pytest.mark.parametrize("how", ["posterior", "l2"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("initial_variance", [1.0, 0.7, 0.3, 0.1])
+@pytest.mark.parametrize("count", [3, 10])
+def test_weights_that_no_model_has_touched_stay_so_to_the_bit(how, dtype, initial_variance, count):
     X, y = random_rows(60)
-    for how in ("posterior", "l2"):
-        learners = []
-        for _ in range(3):
-            learner = learner_of(rules.AROW(), n_features=1000, dtype="float64", initial_variance=0.3)
-            learner.learn(as_rows(sparse.hstack([X, sparse.csr_matrix((61, 975))]).tocsr(), learner.state.dtype), y)
-            learners.append(learner)
-        if how == "posterior":
-            assert merged(learners, how).state.touched.sum() == learners[0].state.touched.sum()
+    wide = sparse.hstack([X, sparse.csr_matrix((61, 975))]).tocsr()
+    learner = learner_of(rules.AROW(), n_features=1000, dtype=dtype, initial_variance=initial_variance)
+    learner.learn(as_rows(wide, learner.state.dtype), y)
+    assert merged([learner] * count, how).state.touched.sum() == learner.state.touched.sum() < 30
+
+
+def test_regressions_merge_in_any_order_and_go_on_from_a_base(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 4))
+    t = X @ np.arange(4) + 1000 + rng.standard_normal(400)
+    parts = [package.AROWRegressor(dtype="float64", epochs=1).fit(X[i::4], t[i::4]) for i in range(4)]
+    one, other = package.merge(parts), package.merge(parts[::-1])
+    np.testing.assert_allclose([one.intercept_, *one.coef_], [other.intercept_, *other.coef_], rtol=1e-12)
+    noisy = package.AROWRegressor(epochs=1, warm_start=True).fit(X[:20], t[:20] + 50 * rng.standard_normal(20))
+    base = noisy._learner
+    sums = Sum("posterior")
+    for part in range(4):
+        learner = copy.deepcopy(base)
+        learner.learn(as_rows(X[part::4], learner.state.dtype), t[part::4].copy())
+        sums += Sum.of("posterior", learner, f"model {part}", base)
+    together = sums.learner(base)
+    assert together.tally["rows"] == 20 + 400
+    assert together.scale > 0
+    model_file.save(together, tmp_path / "m.npz")
+    assert model_file.load(tmp_path / "m.npz").scale == together.scale
+
+
+@pytest.mark.parametrize("covariance", ["diagonal", "full"])
+def test_kl_counts_what_all_began_with_once(covariance):
+    """Only the prior counts once for each model: else confidences would grow without any row."""
+    (base,) = trained(rules.AROW(0.7, covariance=covariance), 1, dtype="float64")
+    idle = Sum("kl")
+    for part in range(5):
+        idle += Sum.of("kl", copy.deepcopy(base), f"model {part}", base)
+    spread = numbers(idle.learner(base))[1]
+    precision = 1 / spread if covariance == "diagonal" else np.linalg.inv(idle.learner(base).state.covariance(0))
+    before = 1 / base.state.variance if covariance == "diagonal" else np.linalg.inv(base.state.covariance(0))
+    prior = 1.0 if covariance == "diagonal" else np.eye(len(before))
+    np.testing.assert_allclose(precision, before + 4 * prior, rtol=1e-9, atol=1e-9)
+
+
+def test_sums_of_different_kinds_cannot_be_added():
+    with pytest.raises(ValueError, match="how='kl' and how='l2' cannot be added"):
+        Sum("kl") + Sum("l2")
 
 
 def test_confidences_beat_averages_and_single_shards():
@@ -235,7 +276,7 @@ def test_m13_labels_features_and_hashes_must_fit_too(tmp_path):
 
 def test_what_cannot_be_merged_is_refused():
     X = np.eye(3)
-    with pytest.raises(ModelError, match="perceptron, which has no confidences: how='l2' merges it"):
+    with pytest.raises(ModelError, match="models of perceptron have no confidences: 'l2' is the only way"):
         package.merge([package.PerceptronClassifier().fit(X, [0, 1, 0])])
     with pytest.raises(TypeError, match="model 0: expected a linear estimator of cwlearn"):
         package.merge([package.KernelAROWClassifier().fit(X, [0, 1, 0])])
