@@ -29,6 +29,8 @@ def learn_in_shards(
     """Train, save the model, and tell of shards that were left out."""
     if arguments.checkpoint is not None:
         raise UsageError("--checkpoint is not for several workers: a run that ends early begins again")
+    if base is not None and base.unfinished is not None:
+        raise UsageError("a checkpoint goes on without --workers only: it knows how far one model has come")
     if STDIN in arguments.data:
         raise UsageError("standard input (-) cannot be shared by several workers")
     if sharing.scheduler is not None and sharing.workers is not None:
@@ -46,6 +48,8 @@ def learn_in_shards(
         raise
     finally:
         bar.close()
+    for line in told.skipped_lines:
+        say(f"warning: {line}; line skipped")
     for failure in told.failures:
         say(f"shard left out: {failure}")
     model_file.save(learner, arguments.model)
@@ -55,7 +59,10 @@ def learn_in_shards(
 def _on_cluster(
     paths: list[str], sharing: Sharing, plan: Plan, base: Learner | None, bar: Bar
 ) -> tuple[Learner, Share]:
-    from cwlearn.cluster import connected, train_on  # Dask
+    try:
+        from cwlearn.cluster import connected, train_on
+    except ImportError as error:
+        raise UsageError(f"--scheduler: {error}") from None
 
     assert sharing.scheduler is not None
     with connected(sharing.scheduler) as client:

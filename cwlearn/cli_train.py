@@ -99,6 +99,8 @@ def run(arguments: argparse.Namespace) -> None:
         rule, training = chosen_options(arguments, learner)
         options = Reading(**given(arguments, Reading)), Space(**given(arguments, Space))
         sharing = Sharing(**given(arguments, Sharing))
+        for name in given(arguments, Sharing) if not sharing.wanted else ():
+            raise UsageError(f"{flag(name)} is for several workers: add --workers N or --scheduler ADDRESS")
     before = learner.tally if learner else new_tally()
     start = time.perf_counter()
     told: Run | Share

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from cwlearn._version import __version__
+from cwlearn.errors import shown
 from cwlearn.learner import Learner
 from cwlearn.shards import Plan, Share, learn, train
 
@@ -19,6 +22,7 @@ except ImportError as error:
     raise ImportError("this needs Dask: pip install 'cwlearn[dask]'") from error
 
 PATIENCE = "30s"  # for a scheduler that does not answer
+SHARD_MEMORY = 1 << 30  # bytes for the rows of a shard between two epochs; more of them go through a file
 
 
 class _Engine:
@@ -29,7 +33,7 @@ class _Engine:
         self._client = client
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Any:
-        what = arguments[1] if function is learn else ""
+        what = shown(arguments[1]) if function is learn else ""
         return self._client.submit(function, *arguments, key=f"{function.__name__} {what}-{uuid.uuid4().hex}")
 
 
@@ -64,7 +68,14 @@ def train_on(
     report: Callable[[int], object] = lambda done: None,
 ) -> tuple[Learner, Share]:
     """See `shards.train`; only the last model comes here."""
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE)
+    except TimeoutError:
+        raise OSError(f"the Dask cluster has no workers ({PATIENCE} waited)") from None
     _check_versions(client)
+    if plan.space.memory is None:  # not what happens to be free somewhere: the same shards must give the same bits
+        plan = replace(plan, space=replace(plan.space, memory=SHARD_MEMORY))
+    plan = replace(plan, space=replace(plan.space, threads=1))
     known = None if base is None else client.scatter(base, broadcast=True)
     try:
         model, told = train(_Engine(client), shards, plan, rounds, known, skip_bad, report)
@@ -72,6 +83,8 @@ def train_on(
     except KilledWorker as error:
         task = str(error.task).rpartition("-")[0]
         raise OSError(f"the workers died again and again in the task '{task}': is there enough memory?") from None
+    except CancelledError as error:
+        raise OSError(f"the cluster lost what it needs to go on: {error}") from None
     return learner, told
 
 

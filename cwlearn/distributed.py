@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -17,7 +18,7 @@ from cwlearn.machine import usable_cores
 from cwlearn.messages import say
 from cwlearn.online_estimator import Linear, tell_unsolved
 from cwlearn.out_of_core import Space
-from cwlearn.shards import Plan
+from cwlearn.shards import Plan, Sharing
 from cwlearn.svmlight import Reading
 from cwlearn.text_files import displayed
 from cwlearn.text_files import split as _split
@@ -57,7 +58,7 @@ def fit(
     shards : a list of paths, or of (X, y) pairs; a pair of Dask arrays; or a Dask bag
         Paths are svmlight text, which the workers must find under the same names; `split` cuts a large file into such
         shards.  Dask arrays are taken by their blocks of rows, each with all columns.  A partition of a bag is a list
-        of (X, y) pairs.
+        of (X, y) pairs.  What is not text stays in the memory of the workers for as long as the run takes.
     client : dask.distributed.Client, optional
         By default a cluster of processes on this machine, one for each core, which is closed again.
     rounds : int
@@ -78,8 +79,7 @@ def fit(
     if not isinstance(estimator, Linear):
         raise TypeError(f"expected a linear estimator of cwlearn, such as AROWClassifier(), got {estimator!r}")
     rule, training, _ = estimator._options()
-    if isinstance(getattr(rule, "class_weight", None), str):
-        raise ValueError("class_weight='balanced' must count all rows first: give a dict by label")
+    Sharing(rounds=rounds, how=how)  # which checks them
     go_on = training.warm_start and estimator.__sklearn_is_fitted__()
     base = estimator._learner if go_on else None
     seed = int(check_random_state(estimator.random_state).randint(2**31)) if training.shuffle else 0
@@ -120,8 +120,7 @@ def _named(shards: Any, client: Any) -> Iterator[tuple[Any, str]]:
                 path = os.fsdecode(shard)
                 yield path, displayed(path)
             else:
-                X, y = shard
-                yield tuple(client.scatter([X, y])), f"shard {number}"
+                yield client.submit(_pair, *shard, key=f"shard-{uuid.uuid4().hex}"), f"shard {number}"
 
 
 def _listed(shards: Any) -> Iterable[Any]:
@@ -130,10 +129,18 @@ def _listed(shards: Any) -> Iterable[Any]:
     return list(shards)
 
 
+def _pair(X: Any, y: Any) -> tuple[Any, Any]:
+    """A shard as a task, which a cluster can run again where a worker has taken it along; a scattered one is lost."""
+    return X, y
+
+
 def _stacked(pairs: Iterable[tuple[Any, Any]]) -> tuple[Any, Any]:
     """A partition of (X, y) pairs as one."""
     from scipy.sparse import issparse, vstack
 
+    pairs = list(pairs)
+    if not pairs:
+        return np.empty((0, 1)), np.empty(0)
     rows, targets = zip(*pairs, strict=True)
     X = vstack(rows).tocsr() if any(map(issparse, rows)) else np.concatenate([np.atleast_2d(part) for part in rows])
     return X, np.concatenate([np.atleast_1d(part) for part in targets])

@@ -13,16 +13,17 @@ import copy
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 
-from cwlearn.errors import DataError, ModelError, listed
+from cwlearn.errors import DataError, listed
 from cwlearn.labels import Labels, labels_for
 from cwlearn.learner import Learner, Training, row_dtype
 from cwlearn.machine import free_memory
-from cwlearn.merging import HOW, Sum
+from cwlearn.merging import HOW, Sum, check_confidences
 from cwlearn.options import BOOLEAN, COUNT, NOTHING, Check, Options, option
 from cwlearn.out_of_core import NO_EXAMPLES, Run, Space, Watch
 from cwlearn.rows import as_rows
@@ -84,6 +85,7 @@ class Share:
     nonzeros: int = 0
     bad_lines: int = 0
     failures: list[str] = field(default_factory=list)
+    skipped_lines: list[str] = field(default_factory=list)
 
 
 class Engine(Protocol):
@@ -91,58 +93,98 @@ class Engine(Protocol):
 
 
 class Threads:
-    """An engine of this process: the kernels hold no GIL, so that threads learn side by side and share all memory."""
+    """An engine of this process: the kernels hold no GIL, so that threads learn side by side and share all memory.
+
+    A task begins when all it waits for is there.  Those that only add up run at once, in the thread that brought the
+    last of it, so that no more sums wait than there are threads and levels of the tree.
+    """
 
     def __init__(self, workers: int) -> None:
         self._pool = ThreadPoolExecutor(workers)
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
-        """Tasks begin in the order they come, so that none waits for one that waits for it."""
+        answer: Future[Any] = Future()
+        inputs = [part for part in arguments if isinstance(part, Future)]
+        left, lock = len(inputs), threading.Lock()
 
-        def task() -> Any:
-            ready = [part.result() if isinstance(part, Future) else part for part in arguments]
-            return function(*ready)
+        def run() -> None:
+            nonlocal arguments
+            try:
+                answer.set_result(
+                    function(*(part.result() if isinstance(part, Future) else part for part in arguments))
+                )
+            except BaseException as error:
+                answer.set_exception(error)
+            arguments = ()  # which hold what this task was called by
 
-        return self._pool.submit(task)
+        def begin(_: Any = None) -> None:
+            nonlocal left
+            with lock:
+                left -= 1
+                if left > 0:
+                    return
+            if function in QUICK:
+                run()
+            else:
+                self._pool.submit(run)
+
+        for part in inputs:
+            part.add_done_callback(begin)
+        if not inputs:
+            begin()
+        return answer
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
 
 
-class _Stopping(Watch):
-    """Ends a run when everybody is to end."""
+class _Witness(Watch):
+    """Remembers the bad lines of a run, and ends it when everybody is to end."""
 
-    def __init__(self, stop: threading.Event) -> None:
+    def __init__(self, stop: threading.Event | None) -> None:
         self._stop = stop
+        self.skipped_lines: list[str] = []
 
     def read(self, run: Run, batch: Any) -> None:
-        if self._stop.is_set():
+        if self._stop is not None and self._stop.is_set():
             raise KeyboardInterrupt
 
     def learned(self, run: Run, rows: int) -> None:
-        if self._stop.is_set():
-            raise KeyboardInterrupt
+        self.read(run, None)
+
+    def skipped(self, flaw: DataError) -> None:
+        self.skipped_lines.append(str(flaw))
 
 
 # -- tasks -------------------------------------------------------------------------------------------------------------
 
 
-def find_labels(shard: Any, plan: Plan) -> dict[Any, str]:
-    """The labels of a shard, each with its text; a shard that cannot be read has none here, and fails later."""
-    if not isinstance(shard, str):
-        return {label: str(label) for label in np.unique(np.asarray(shard[1])).tolist()}
+def find_labels(shard: Any, name: str, plan: Plan) -> tuple[dict[Any, str], str]:
+    """The labels of a shard, each with its text, and what is wrong with it, if anything is."""
     labels = Labels()
-    reader = Reader(shard, plan.reading, dtype=row_dtype(plan.rule, plan.training), threads=plan.space.threads)
     try:
+        if not isinstance(shard, str):
+            return {label: str(label) for label in np.unique(np.asarray(shard[1])).tolist()}, ""
+        reader = Reader(shard, plan.reading, dtype=row_dtype(plan.rule, plan.training), threads=plan.space.threads)
         for batch in reader:
             labels.meet(batch)
-    except (DataError, OSError):
-        return {}
-    return labels.texts
+            if plan.stop is not None and plan.stop.is_set():
+                raise KeyboardInterrupt
+    except Exception as error:
+        return labels.texts, _failure(error, name)
+    return labels.texts, ""
+
+
+def _failure(error: Exception, name: str) -> str:
+    """What went wrong, with the name of the shard."""
+    if isinstance(error, OSError) or getattr(error, "path", None) is not None:
+        return str(error)  # which names it
+    kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+    return f"{name}: {kind}{error}"
 
 
 def learn(shard: Any, name: str, plan: Plan, base: Learner | None) -> Share:
-    """Train on a shard, from the base or from nothing."""
+    """Train on a shard, from the base or from nothing; the seed in the plan is that of the shard and the round."""
     share = Share(Sum(plan.how))
     learner = copy.deepcopy(base)  # the base belongs to all
     try:
@@ -153,14 +195,13 @@ def learn(shard: Any, name: str, plan: Plan, base: Learner | None) -> Share:
             learner = _learn_matrix(X, y, plan, learner, share)
         if learner is not None:
             share.total = Sum.of(plan.how, learner, name, base)
-    except (DataError, ModelError, OSError) as error:
-        place = "" if getattr(error, "path", None) or isinstance(error, OSError) else f"{name}: "
-        share.failures.append(f"{place}{error}")
+    except Exception as error:  # whatever a shard can bring about: the others go on
+        return Share(Sum(plan.how), failures=[_failure(error, name)])
     return share
 
 
 def _learn_text(path: str, plan: Plan, learner: Learner | None, share: Share) -> Learner | None:
-    watch = Watch() if plan.stop is None else _Stopping(plan.stop)
+    watch = _Witness(plan.stop)
     labels = labels_for(plan.rule, plan.labels)
     random_state = np.random.RandomState(plan.seed)
     run = Run([path], plan.rule, plan.training, plan.reading, plan.space, labels, learner, watch, random_state)
@@ -171,17 +212,20 @@ def _learn_text(path: str, plan: Plan, learner: Learner | None, share: Share) ->
             raise
         learner = None  # an empty shard has nothing to add
     share.rows, share.nonzeros, share.bad_lines = run.rows, run.nonzeros, run.bad_lines
+    share.skipped_lines = watch.skipped_lines
     return learner
 
 
-def _learn_matrix(X: Any, y: Any, plan: Plan, learner: Learner | None, share: Share) -> Learner:
+def _learn_matrix(X: Any, y: Any, plan: Plan, learner: Learner | None, share: Share) -> Learner | None:
     y = np.asarray(y)
+    rows = as_rows(X, np.dtype(row_dtype(plan.rule, plan.training)))
+    if y.shape != (rows.n_rows,):
+        raise DataError(f"y must have one entry for each of {rows.n_rows} rows, got shape {y.shape}")
+    if not rows.n_rows:
+        return None
     if learner is None:
-        learner = Learner(plan.rule, plan.training, plan.classes, X.shape[1])
+        learner = Learner(plan.rule, plan.training, plan.classes, rows.n_features)
     learner.go_on_with(plan.rule, plan.training)
-    rows = as_rows(X, learner.state.dtype)
-    if rows.n_rows != len(y):
-        raise DataError(f"X has {rows.n_rows} rows, and y {len(y)} entries")
     learner.grow(rows.n_features)
     counts = {label: int(np.sum(y == label)) for label in learner.classes.tolist()}
     factors = learner.class_factors(counts)
@@ -201,6 +245,7 @@ def combine(one: Share, other: Share) -> Share:
         one.nonzeros + other.nonzeros,
         one.bad_lines + other.bad_lines,
         one.failures + other.failures,
+        one.skipped_lines + other.skipped_lines,
     )
 
 
@@ -212,6 +257,9 @@ def finish(share: Share, base: Learner | None) -> Learner | None:
 def without_model(share: Share) -> Share:
     """What there is to tell of the shards."""
     return replace(share, total=Sum(share.total.how))
+
+
+QUICK = (combine, finish, without_model)  # tasks that only add up
 
 
 # -- the whole ---------------------------------------------------------------------------------------------------------
@@ -233,46 +281,79 @@ def train(
     """
     if not shards:
         raise DataError("no shards")
+    check_confidences(plan.rule, plan.how)
+    if getattr(plan.rule, "class_weight", None) == "balanced":
+        raise ValueError("class_weight='balanced' must count all rows first: give a weight for each label")
     if base is None and plan.rule.task == "classification" and plan.labels is None and plan.classes is None:
         plan = _with_labels(engine, shards, plan)
-    model = base
-    for _ in range(rounds):
-        shares = [engine.submit(learn, shard, name, plan, model) for shard, name in shards]
-        for share in shares:
-            share.add_done_callback(lambda _: report(1))
-        while len(shares) > 1:
-            pairs = zip(shares[::2], shares[1::2], strict=False)
-            shares = [engine.submit(combine, *pair) for pair in pairs] + shares[len(shares) - len(shares) % 2 :]
-        told = engine.submit(without_model, shares[0]).result()
-        if told.failures and not skip_bad:
-            more = f" (and {len(told.failures) - 1:,} more shards)" if len(told.failures) > 1 else ""
-            raise DataError(f"{told.failures[0]}{more}")
-        if told.rows == 0:
-            raise DataError(f"{NO_EXAMPLES} in any of {len(shards)} shards" if len(shards) > 1 else NO_EXAMPLES)
-        model = engine.submit(finish, shares[0], model)
-    return model, told
+    model, failures = base, dict[str, None]()
+    for turn in range(rounds):
+        model, told = _round(engine, shards, plan, turn, model, report)
+        failures |= dict.fromkeys(told.failures)
+        if failures and not skip_bad:
+            raise DataError(_summary([*failures]))
+        if not told.rows:
+            none = NO_EXAMPLES if len(shards) == 1 else f"{NO_EXAMPLES} in any of {len(shards)} shards"
+            raise DataError(f"{none}: {_summary([*failures])}" if failures else none)
+    return model, replace(told, failures=[*failures])
+
+
+def _round(
+    engine: Engine, shards: Sequence[tuple[Any, str]], plan: Plan, turn: int, base: Any, report: Callable[[int], object]
+) -> tuple[Any, Share]:
+    """Train on all shards once.  Sums are asked for as soon as there are two of a size, so that few are held at a time;
+    the tree is the same for the same number of shards."""
+    waiting: list[tuple[int, Any]] = []  # futures of shares, each with the number of its shards, which falls
+    for number, (shard, name) in enumerate(shards):
+        seed = (plan.seed + 7919 * (number + len(shards) * turn)) % 2**32
+        share = engine.submit(learn, shard, name, replace(plan, seed=seed), base)
+        share.add_done_callback(lambda _: report(1))
+        size = 1
+        while waiting and waiting[-1][0] == size:
+            share, size = engine.submit(combine, waiting.pop()[1], share), 2 * size
+        waiting.append((size, share))
+    share = waiting.pop()[1]
+    while waiting:
+        share = engine.submit(combine, waiting.pop()[1], share)
+    told = engine.submit(without_model, share)
+    return engine.submit(finish, share, base), told.result()
+
+
+def _summary(failures: list[str]) -> str:
+    more = f" (and {len(failures) - 1:,} more shards)" if len(failures) > 1 else ""
+    return f"{failures[0]}{more}"
 
 
 def _with_labels(engine: Engine, shards: Sequence[tuple[Any, str]], plan: Plan) -> Plan:
     """All shards must learn of all labels before one of them begins."""
     found: dict[Any, str] = {}
-    for texts in [engine.submit(find_labels, shard, plan) for shard, _ in shards]:
-        found = {**texts.result(), **found}
+    failures = []
+    for future in [engine.submit(find_labels, shard, name, plan) for shard, name in shards]:
+        texts, failure = future.result()
+        found = {**texts, **found}
+        failures += [failure] if failure else []
     if len(found) < 2:
         only = f"only {listed([*found.values()])}" if found else "none"
-        raise DataError(f"two labels are needed to learn a classifier, found {only}")
+        why = f"; {_summary(failures)}" if failures else ""
+        raise DataError(f"two labels are needed to learn a classifier, found {only}{why}")
     if isinstance(shards[0][0], str):
         return replace(plan, labels=found)
-    return replace(plan, classes=np.array(sorted(found)))
+    try:
+        return replace(plan, classes=np.array(sorted(found)))
+    except TypeError:
+        raise DataError(f"labels must be of one type, all numbers or all strings; found {[*found][:5]}") from None
 
 
 def files_as_shards(paths: Sequence[str], workers: int) -> list[tuple[str, str]]:
     """Files with their names; where they are fewer than the workers, the plain ones in parts."""
-    pieces = [1] * len(paths)
-    size = total_size(paths) if len(paths) < workers else None
-    if size:
-        pieces = [max(1, round(workers * (total_size([path]) or 0) / size)) for path in paths]
-    return [(part, displayed(path)) for path, n in zip(paths, pieces, strict=True) for part in split(path, n)]
+    shards = []
+    for path in paths:
+        parts = [path]
+        with suppress(OSError, DataError):  # its task will say what is wrong with it
+            if len(paths) < workers and (size := total_size(paths)):
+                parts = split(path, max(1, round(workers * (total_size([path]) or 0) / size)))
+        shards += [(part, displayed(path)) for part in parts]
+    return shards
 
 
 def train_in_threads(
@@ -284,16 +365,14 @@ def train_in_threads(
 ) -> tuple[Learner, Share]:
     """Train on files with threads of this process."""
     workers = sharing.workers or 1
-    memory = plan.space.memory or free_memory() // 2
+    shards = files_as_shards(paths, workers)
+    memory = (plan.space.memory or free_memory() // 2) // len(shards)  # whatever the number of workers: the same bits
     stop = threading.Event()
-    plan = replace(plan, stop=stop, space=replace(plan.space, memory=max(1, memory // workers), threads=1))
+    plan = replace(plan, stop=stop, space=replace(plan.space, memory=max(1, memory), threads=1))
     engine = Threads(workers)
     try:
-        shards = files_as_shards(paths, workers)
         model, told = train(engine, shards, plan, sharing.rounds, base, sharing.skip_bad_shards, report)
         return model.result(), told
-    except BaseException:
-        stop.set()
-        raise
     finally:
+        stop.set()
         engine.close()

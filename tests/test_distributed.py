@@ -85,6 +85,44 @@ def test_a_worker_that_is_killed_changes_nothing(client, files):
     assert pids[0] not in client.run(os.getpid).values()
 
 
+def test_a_worker_that_is_killed_does_not_take_matrices_along(client):
+    rng = np.random.default_rng(0)
+    pairs = []
+    for _ in range(10):
+        X = rng.standard_normal((400, 10))
+        pairs.append((X, X[:, 0] > 0))
+    options = {"covariance": "full", "epochs": 3, "random_state": 1}
+    expected = distributed.fit(package.AROWClassifier(**options), pairs, client, rounds=2)
+    pids, killed = sorted(client.run(os.getpid).values()), []
+
+    def kill(done):
+        killed.append(done)
+        if len(killed) == 3:
+            os.kill(pids[0], signal.SIGKILL)
+
+    survivor = distributed.fit(package.AROWClassifier(**options), pairs, client, rounds=2, report=kill)
+    assert bits(survivor) == bits(expected)
+    client.wait_for_workers(2, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ((np.eye(3), [[0], [1], [0]]), "one entry for each of 3 rows"),
+        ((np.ones(3), [0, 1, 0]), "2 dimensions"),
+        ((np.full((3, 3), np.nan), [0, 1, 0]), "NaN"),
+        ((np.eye(3), ["a", 1, None]), "label"),
+    ],
+)
+def test_a_bad_matrix_is_named_and_can_be_left_out(client, bad, message, capsys):
+    good = (np.eye(3), np.array([0, 1, 0]))
+    with pytest.raises((DataError, ValueError), match=message):
+        distributed.fit(package.AROWClassifier(), [good, bad, good], client, labels=[0, 1])
+    model = distributed.fit(package.AROWClassifier(), [good, bad, good], client, labels=[0, 1], skip_bad_shards=True)
+    assert model.n_updates_
+    assert "shard left out: shard 1: " in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("n_labels", [2, 4])
 def test_matrices_arrays_and_bags_are_shards_too(client, n_labels):
     array = pytest.importorskip("dask.array")
@@ -206,7 +244,9 @@ def test_what_makes_no_sense_is_refused(client, files):
         distributed.fit(package.AROWClassifier(), [], client)
     with pytest.raises(ValueError, match="'balanced' must count all rows first"):
         distributed.fit(package.AROWClassifier(class_weight="balanced"), files, client)
+    with pytest.raises(ValueError, match="rounds must be a positive integer, got 0"):
+        distributed.fit(package.AROWClassifier(), files, client, rounds=0)
     with pytest.raises(ValueError, match="how must be"):
         distributed.fit(package.AROWClassifier(), files, client, how="mean")
-    with pytest.raises(DataError, match="X has 3 rows, and y 2 entries"):
+    with pytest.raises(DataError, match=r"shard 0: y must have one entry for each of 3 rows, got shape \(2,\)"):
         distributed.fit(package.AROWClassifier(), [(sparse.eye(3).tocsr(), [0, 1])], client)

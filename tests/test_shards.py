@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import threading
+import weakref
 
 import numpy as np
 import pytest
 
 import cwlearn as package
-from cwlearn import model_file, rules
+from cwlearn import model_file, rules, shards
 from cwlearn.errors import DataError
 from cwlearn.learner import Training
 from cwlearn.merging import Sum
-from cwlearn.out_of_core import Run
+from cwlearn.out_of_core import Run, Space
 from cwlearn.shards import Plan, Sharing, train_in_threads
 from cwlearn.svmlight import Reader
 from cwlearn.text_files import Part, split
@@ -38,7 +39,7 @@ def bits(learner):
 
 def in_threads(paths, rule=None, workers=2, base=None, how="posterior", rounds=1, **training):
     rule = rule or rules.AROW()
-    options = {"epochs": 2, "shuffle": True, **training}
+    options = {"epochs": 2, "shuffle": False, **training}
     plan = Plan(rule, Training(**options), how, seed=5)
     return train_in_threads([str(path) for path in paths], Sharing(workers=workers, rounds=rounds, how=how), plan, base)
 
@@ -46,7 +47,7 @@ def in_threads(paths, rule=None, workers=2, base=None, how="posterior", rounds=1
 def alone(path, rule, labels, base=None, **training):
     from cwlearn.labels import labels_for
 
-    options = {"epochs": 2, "shuffle": True, **training}
+    options = {"epochs": 2, "shuffle": False, **training}
     run = Run(
         [path if isinstance(path, str) else str(path)],
         rule,
@@ -54,7 +55,6 @@ def alone(path, rule, labels, base=None, **training):
         labels=labels_for(rule, labels),
         learner=base,
     )
-    run.random_state = np.random.RandomState(5)
     return run.train()
 
 
@@ -124,6 +124,99 @@ def test_later_rounds_begin_with_the_last_merged_model(files):
     assert second.tally["rows"] == 2 * first.tally["rows"]
 
 
+def test_shuffles_differ_between_shards_and_rounds_but_not_between_runs(files):
+    same = [files[0]] * 2
+    shuffled, _ = in_threads(same, shuffle=True, epochs=1)
+    straight, _ = in_threads(same, epochs=1)
+    assert bits(shuffled) == bits(in_threads(same, shuffle=True, epochs=1, workers=1)[0]) != bits(straight)
+
+
+def test_shards_that_do_not_fit_into_memory_give_the_same_bits_for_any_number_of_workers(files, monkeypatch):
+    from cwlearn import out_of_core
+
+    stores = []
+    original = out_of_core.DiskStore
+    monkeypatch.setattr(out_of_core, "DiskStore", lambda *args: stores.append(1) or original(*args))
+    plan = Plan(rules.AROW(), Training(epochs=2), "posterior", space=Space(memory=8 * 1000), seed=5)
+    found = [train_in_threads([str(p) for p in files], Sharing(workers=n), plan, None)[0] for n in (1, 2, 4)]
+    assert stores
+    assert bits(found[0]) == bits(found[1]) == bits(found[2])
+
+
+def test_no_more_sums_are_held_than_threads_and_levels(files):
+    alive, most = set(), 0
+
+    original = shards.learn
+
+    def learn(*args):
+        share = original(*args)
+        alive.add(weakref.ref(share.total, alive.discard))
+        nonlocal most
+        most = max(most, len(alive))
+        return share
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shards, "learn", learn)
+        in_threads(files * 8, workers=2)
+    assert most <= 2 + 2 + 7  # threads, what is being added, and one for each level of the tree
+
+
+@pytest.mark.parametrize("flags", [[], ["--skip-bad-shards"]])
+def test_first_order_rules_are_refused_before_they_are_trained(files, tmp_path, flags):
+    message = fail("train", *files, "-m", tmp_path / "m", "-a", "perceptron", "--workers", 2, *flags)
+    assert "models of perceptron have no confidences: 'l2' is the only way" in message
+    succeed("train", *files, "-m", tmp_path / "m", "-a", "perceptron", "--workers", 2, "--how", "l2", *flags)
+
+
+def test_what_is_wrong_with_a_shard_is_told_though_its_labels_are_wanting(tmp_path):
+    (tmp_path / "a.svm").write_text("1 1:1\n")
+    (tmp_path / "b.svm").write_text("1 1:1\n-1 2:x\n")
+    message = fail("train", tmp_path / "a.svm", tmp_path / "b.svm", "-m", tmp_path / "m", "--workers", 2)
+    assert "found only 1" in message
+    assert "b.svm:2:4: value is not a decimal number" in message
+    message = fail("train", tmp_path / "none.svm", "-m", tmp_path / "m", "--workers", 2)
+    assert "none.svm" in message
+    flags = ["--labels=-1,1", "--skip-bad-shards", "--workers", 4]
+    assert "'balanced' must count all rows" in fail(
+        "train", tmp_path / "a.svm", "-m", tmp_path / "m", *flags, "--class-weight", "balanced"
+    )
+    (tmp_path / "b.svm").write_text("-1 2:x\n")
+    message = fail("train", tmp_path / "b.svm", "-m", tmp_path / "m", *flags)
+    assert "no examples" in message
+    assert "b.svm:1:4" in message
+    succeed("train", tmp_path / "a.svm", tmp_path / "none.svm", "-m", tmp_path / "m", *flags)
+
+
+def test_bad_lines_that_are_skipped_are_reported(files, tmp_path):
+    files[2].write_text("1 1:1\n-1 2:x\n-1 2:1\n")
+    outcome = succeed("train", *files, "-m", tmp_path / "m", "--workers", 2, "--on-bad-line", "skip", "--json")
+    assert "part-2.svm:2:4: value is not a decimal number (near '2:x'); line skipped" in outcome.err
+    assert outcome.json["bad_lines"] == 1
+
+
+def test_a_checkpoint_is_not_for_several_workers(files, tmp_path):
+    succeed("train", files[0], "-m", tmp_path / "m", "--quiet")
+    learner = model_file.load(tmp_path / "m")
+    learner.unfinished = {"done": 3, "memory": None}
+    model_file.save(learner, tmp_path / "m.checkpoint")
+    flags = ["-m", tmp_path / "m", "--resume", tmp_path / "m.checkpoint", "--workers", 2]
+    assert "a checkpoint goes on without --workers only" in fail("train", *files, *flags, status=2)
+    assert (tmp_path / "m.checkpoint").exists()
+
+
+def test_regressions_that_are_resumed_with_workers_can_be_loaded(tmp_path):
+    rng = np.random.default_rng(0)
+    noisy = "".join(f"{50 * rng.standard_normal():.3f} 1:{rng.standard_normal():.3f}\n" for _ in range(50))
+    clean = "".join(f"{2 * x:.3f} 1:{x:.3f}\n" for x in rng.standard_normal(4000))
+    (tmp_path / "a.svm").write_text(noisy)
+    (tmp_path / "b.svm").write_text(clean)
+    succeed("train", tmp_path / "a.svm", "-m", tmp_path / "m", "--task", "regression", "--epochs", 1)
+    succeed(
+        "train", tmp_path / "b.svm", "-m", tmp_path / "n", "--resume", tmp_path / "m", "--workers", 4, "--epochs", 1
+    )
+    assert model_file.load(tmp_path / "n").scale > 0
+
+
 def test_one_large_file_is_shared_by_all_workers(tmp_path):
     path = tmp_path / "data.svm"
     path.write_text(random_text() * 10, newline="")
@@ -155,8 +248,6 @@ def test_a_bad_shard_fails_the_run_after_the_others_with_its_place(files):
 
 
 def test_an_interrupt_ends_all_threads(files, monkeypatch):
-    from cwlearn import shards
-
     def interrupted(*args):
         raise KeyboardInterrupt
 
@@ -221,6 +312,7 @@ def test_bad_shards_can_be_left_out(files, tmp_path):
         (["--workers", "2", "--checkpoint", "1"], "--checkpoint is not for several workers"),
         (["--workers", "2", "--how", "mean"], "must be 'posterior' or 'kl' or 'l2'"),
         (["--workers", "2", "--scheduler", "tcp://localhost:1"], "--workers is for this machine"),
+        (["--rounds", "2"], "--rounds is for several workers"),
     ],
 )
 def test_flags_that_make_no_sense_are_refused(files, tmp_path, flags, message):
