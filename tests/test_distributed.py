@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -61,6 +62,9 @@ def test_a_cluster_gives_the_bits_of_threads(client, files, covariance, rounds):
     done = []
     model = distributed.fit(package.AROWClassifier(**options), files, client, rounds=rounds, report=done.append)
     assert bits(model) == bits(in_threads(package.AROWClassifier(**options), files, 0, rounds))
+    deadline = time.monotonic() + 10
+    while sum(done) < 8 * rounds and time.monotonic() < deadline:
+        time.sleep(0.01)  # Dask tells of it in a thread of its own
     assert sum(done) == 8 * rounds
     assert model.predict(np.zeros((2, model.n_features_in_))).shape == (2,)
 
