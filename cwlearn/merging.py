@@ -45,7 +45,6 @@ class Kind:
     label_texts: list[str] | None
     hash_bits: int
     feature_names: list[str] | None
-    origin: float
 
     @classmethod
     def of(cls, learner: Learner, name: str) -> Kind:
@@ -61,7 +60,6 @@ class Kind:
             learner.label_texts,
             learner.hash_bits,
             None if names is None else names.tolist(),
-            learner.origin,
         )
 
     def require(self, other: Kind) -> None:
@@ -89,7 +87,7 @@ class Kind:
     def learner(self, n_features: int) -> Learner:
         """A new one of this kind."""
         learner = Learner(self.rule, self.training, self.classes, n_features)
-        learner.label_texts, learner.hash_bits, learner.origin = self.label_texts, self.hash_bits, self.origin
+        learner.label_texts, learner.hash_bits = self.label_texts, self.hash_bits
         if self.feature_names is not None:
             more = [str(column) for column in range(len(self.feature_names), n_features)]
             learner.feature_names = np.array([*self.feature_names, *more], object)

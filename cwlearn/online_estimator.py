@@ -96,8 +96,8 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
     # -- learning ------------------------------------------------------------------------------------------------------
 
     def _classes_in(self, y: NDArray[Any]) -> NDArray[Any]:
-        """The labels that a new learner has to tell apart."""
-        raise NotImplementedError
+        """The labels that a new learner has to tell apart: none, but for classifiers."""
+        return np.empty(0)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         before = self.__dict__.copy()

@@ -56,9 +56,6 @@ class LinearRegressor(RegressorMixin, Linear):  # type: ignore[misc]
         """Learn from the rows of X, once, in the order they come; chunks of any size give the same bits."""
         return self._partial_fit(X, y, np.empty(0), sample_weight)
 
-    def _classes_in(self, y: NDArray[Any]) -> NDArray[Any]:
-        return np.empty(0)
-
     def _validate(self, X: Any, y: Any, reset: bool, **checks: Any) -> tuple[Any, NDArray[Any]]:
         return super()._validate(X, y, reset, y_numeric=True, **checks)
 

@@ -23,6 +23,16 @@ def text(tmp_path):
 
 
 @pytest.fixture
+def files(tmp_path):
+    """Eight files, among which the lines of a text are divided."""
+    lines = (random_text() * 8).splitlines(keepends=True)
+    paths = [tmp_path / f"part-{number}.svm" for number in range(8)]
+    for number, path in enumerate(paths):
+        path.write_text("".join(lines[number::8]), newline="")
+    return paths
+
+
+@pytest.fixture
 def model(text, tmp_path):
     """The file of a model that was trained on it."""
     path = tmp_path / "model.npz"

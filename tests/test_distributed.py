@@ -13,8 +13,9 @@ from scipy import sparse
 import cwlearn as package
 from cwlearn import shards
 from cwlearn.errors import DataError
+from tests import text_cases
 from tests.cases import labelled_rows, random_rows
-from tests.text_cases import random_text, succeed
+from tests.text_cases import succeed
 
 distributed = pytest.importorskip("cwlearn.distributed", reason="Dask is not installed")
 pytestmark = [
@@ -31,20 +32,8 @@ def client():
         yield client
 
 
-@pytest.fixture
-def files(tmp_path):
-    lines = (random_text() * 8).splitlines(keepends=True)
-    paths = []
-    for number in range(8):
-        path = tmp_path / f"part-{number}.svm"
-        path.write_text("".join(lines[number::8]), newline="")
-        paths.append(path)
-    return paths
-
-
 def bits(model):
-    learner = model._learner
-    return [*(array.tobytes() for array in learner.state.arrays().values()), repr(learner.tally)]
+    return text_cases.bits(model._learner)
 
 
 def in_threads(estimator, paths, seed, rounds=1):

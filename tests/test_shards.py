@@ -18,23 +18,7 @@ from cwlearn.out_of_core import Run, Space
 from cwlearn.shards import Plan, Sharing, train_in_threads
 from cwlearn.svmlight import Reader
 from cwlearn.text_files import Part, split
-from tests.text_cases import fail, labelled_text, random_text, succeed
-
-
-@pytest.fixture
-def files(tmp_path):
-    """Eight files of one text, and all of it."""
-    lines = (random_text() * 4).splitlines(keepends=True)
-    paths = []
-    for number in range(8):
-        path = tmp_path / f"part-{number}.svm"
-        path.write_text("".join(lines[number::8]), newline="")
-        paths.append(path)
-    return paths
-
-
-def bits(learner):
-    return [*(array.tobytes() for array in learner.state.arrays().values()), repr(learner.tally)]
+from tests.text_cases import bits, fail, labelled_text, random_text, succeed
 
 
 def in_threads(paths, rule=None, workers=2, base=None, how="posterior", rounds=1, **training):

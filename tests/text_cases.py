@@ -144,10 +144,10 @@ def labelled_text(n_rows: int = 60, n_features: int = 25, n_labels: int = 4, see
 
 def bits(learner: Any) -> tuple[Any, ...]:
     """All that two equal models have in common."""
+    arrays = learner.state.arrays()
     return (
-        learner.state.cells.dtype.str,
-        learner.state.cells.tobytes(),
-        learner.state.average.tobytes(),
+        learner.state.dtype.str,
+        *((name, array.shape, array.tobytes()) for name, array in arrays.items()),
         learner.tally,
         learner.classes.tolist(),
     )
