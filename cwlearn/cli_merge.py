@@ -30,6 +30,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="add up what each has learned beyond the common prior (posterior, the default), or count the prior once "
         "for each model, as the paper does (kl), or average means and covariances (l2)",
     )
+    parser.add_argument(
+        "--base", metavar="MODEL", help="what all of them were resumed from: it counts once, not once for each"
+    )
     add_output(parser)
 
 
@@ -38,12 +41,13 @@ def run(arguments: argparse.Namespace) -> None:
     start = time.perf_counter()
     bar = Bar(arguments.quiet or arguments.json)
     bar.begin("merging", len(arguments.models), " models")
+    base = None if arguments.base is None else model_file.load(arguments.base)
     total = Sum(arguments.how)
     for path in arguments.models:  # one at a time: memory for the sum and for one of them
-        total += Sum.of(arguments.how, model_file.load(path), shown(path))
+        total += Sum.of(arguments.how, model_file.load(path), shown(path), base)
         bar.advance(1)
     bar.close()
-    learner = total.learner()
+    learner = total.turned_into_learner(base)
     model_file.save(learner, arguments.model)
     report = {
         "model": arguments.model,
@@ -64,6 +68,6 @@ def run(arguments: argparse.Namespace) -> None:
         labels = f", labels {listed(learner.label_names)}" if learner.label_names else ""
         print(
             f"{shown(arguments.model)}: {learner.rule.name} model of {report['features']:,} features{labels}\n"
-            f"merged from {report['models']:,} models that have learned from {report['rows']:,} rows "
-            f"({report['updates']:,} updates)"
+            f"merged from {report['models']:,} {'model' if report['models'] == 1 else 'models': "
+            f"{report['rows']:,} rows learned, {report['updates']:,} updates"
         )

@@ -164,12 +164,13 @@ class DiagonalState(LinearState):
     # -- merging -------------------------------------------------------------------------------------------------------
 
     def natural(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        precision = 1 / self.variance.astype(np.float64)
+        precision = np.divide(1, self.variance, dtype=np.float64)
         return precision, precision * self.mean
 
     def set_natural(self, precision: NDArray[np.float64], place: NDArray[np.float64]) -> None:
-        untouched = precision == 1 / self.prior_variance  # stays so to the bit
-        self.set_moments(np.where(untouched, self.prior_variance, 1 / precision), place / precision)
+        covariance = 1 / precision
+        covariance[precision == 1 / self.prior_variance] = self.prior_variance  # untouched, and stays so to the bit
+        self.set_moments(covariance, place / precision)
 
     def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         return self.variance.astype(np.float64), self.mean.astype(np.float64)

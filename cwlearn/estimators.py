@@ -8,13 +8,14 @@ from dataclasses import fields
 from typing import Any
 
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from cwlearn import merging, model_file, rules
 from cwlearn.classifier import KernelClassifier, LinearClassifier, Probabilistic, Weighted
 from cwlearn.errors import ModelError
 from cwlearn.labels import labels_for
-from cwlearn.learner import label_text
+from cwlearn.learner import Learner, label_text
 from cwlearn.online_estimator import Linear, OnlineEstimator, tell_unsolved
 from cwlearn.options import is_number, read_size
 from cwlearn.out_of_core import Run, Space
@@ -196,7 +197,7 @@ def load(path: str | os.PathLike[str]) -> OnlineEstimator:
     return estimator._adopt(learner)
 
 
-def merge(models: Sequence[Linear], how: str = "posterior") -> Linear:
+def merge(models: Sequence[Linear], how: str = "posterior", base: Linear | None = None) -> Linear:
     """One model of several that have learned from different rows, combined through their confidences.
 
     Parameters
@@ -207,6 +208,8 @@ def merge(models: Sequence[Linear], how: str = "posterior") -> Linear:
     how : "posterior", "kl" or "l2"
         "posterior" adds up what each has learned beyond the common prior, in any order and grouping; "kl" is the
         paper's, which counts the prior once for each model, and so is surer; "l2" averages means and covariances.
+    base : a fitted estimator, optional
+        What all of them went on from, if they were not new: it counts once, not once for each.
 
     Returns
     -------
@@ -224,13 +227,19 @@ def merge(models: Sequence[Linear], how: str = "posterior") -> Linear:
     >>> merge(halves).predict(X).tolist()
     [0, 1, 0, 1]
     """
-    models = list(models)
-    for number, model in enumerate(models):
-        if not isinstance(model, Linear):
-            raise TypeError(f"model {number}: expected a linear estimator of cwlearn, got {model!r}")
-    learner = merging.merge(((f"model {number}", model._fitted) for number, model in enumerate(models)), how)
-    merged: Linear = clone(models[0])
+    named = [(f"model {number}", model) for number, model in enumerate(models)]
+    known = _learner_of("base", base) if base is not None else None
+    learner = merging.merge(((name, _learner_of(name, model)) for name, model in named), how, known)
+    merged: Linear = clone(named[0][1])
     return merged._adopt(learner)
+
+
+def _learner_of(name: str, model: Linear) -> Learner:
+    if not isinstance(model, Linear):
+        raise TypeError(f"{name}: expected a linear estimator of cwlearn, got {model!r}")
+    if not model.__sklearn_is_fitted__():
+        raise NotFittedError(f"{name}: this {type(model).__name__} is not fitted yet")
+    return model._fitted
 
 
 def train_svmlight(

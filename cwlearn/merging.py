@@ -68,14 +68,15 @@ class Kind:
             "task": (self.rule.task, other.rule.task),
             "rule": (self.rule.name, other.rule.name),
         }
-        if all(ours == theirs for ours, theirs in pairs.values()):
+        same = all(ours == theirs for ours, theirs in pairs.values())
+        if same:
             for item in fields(self.rule):
                 pairs[item.name] = (getattr(self.rule, item.name), getattr(other.rule, item.name))
         for name in BUILT_WITH:
             pairs[name] = (getattr(self.training, name), getattr(other.training, name))
         pairs["hash_bits"] = (self.hash_bits or None, other.hash_bits or None)
         differences = [f"{name} {ours!r} and {theirs!r}" for name, (ours, theirs) in pairs.items() if ours != theirs]
-        if not np.array_equal(self.classes, other.classes):
+        if same and not np.array_equal(self.classes, other.classes):
             differences.append(f"labels {listed(self.label_names)} and {listed(other.label_names)}")
         for column, names in enumerate(zip(self.feature_names or (), other.feature_names or (), strict=False)):
             if names[0] != names[1]:
@@ -118,10 +119,12 @@ class Sum:
         one = cls(how)
         one.kind, one.count = Kind.of(learner, name), 1
         check_confidences(learner.rule, how)
+        if base is not None:
+            _check_base(one.kind, learner, base)
         state = _linear(learner)
         if how == "l2":
-            spread, one._place = state.moments()
-            one._spread = spread - _diagonal(spread, state.prior_variance)
+            one._spread, one._place = state.moments()
+            _add_to_diagonal(one._spread, -state.prior_variance)
         else:
             one._spread, one._place = state.natural()
             one._add_beginning(base, -1, learner.origin)
@@ -134,16 +137,19 @@ class Sum:
             one._count_rows(base.tally, -1)
         return one
 
-    def _add_beginning(self, base: Learner | None, sign: int, origin: float) -> None:
+    def _add_beginning(self, base: Learner | None, times: float, origin: float) -> None:
         """Add, or take out, what models began with."""
         assert self.kind is not None
-        if base is None:
-            base = self.kind.learner(0)
-            _linear(base).mean[0] = origin
-        state = _linear(base)
-        spread, place = state.natural()
-        self._spread = self._spread + sign * _widened(spread, len(self._place), 1 / state.prior_variance)
-        self._place = self._place + sign * _widened(place, len(self._place), 0)
+        prior = 1 / _linear(self.kind.learner(0)).prior_variance
+        known = 0
+        if base is not None:
+            spread, place = _linear(base).natural()
+            known = len(place)
+            _add(self._spread, times * spread)
+            _add(self._place, times * place)
+        else:
+            self._place[0] += times * prior * origin
+        _add_to_diagonal(self._spread, times * prior, known)
 
     def _count_rows(self, tally: Tally, sign: int) -> None:
         """Add counts, or take them out."""
@@ -153,37 +159,37 @@ class Sum:
         self._weight += sign * tally["rows"] * (tally["rows"] + 1) / 2
 
     def __add__(self, other: Sum) -> Sum:
+        both = copy.deepcopy(self)
+        both += other
+        return both
+
+    def __iadd__(self, other: Sum) -> Sum:
+        """Take in the other; an empty sum becomes it."""
         if self.how != other.how:
             raise ValueError(f"sums of how={self.how!r} and how={other.how!r} cannot be added")
         if self.kind is None or other.kind is None:
             return self if other.kind is None else other
         self.kind.require(other.kind)
         size = max(len(self._place), len(other._place))
-        both = self._copy()
         for name in ("_spread", "_place", "_lag"):
-            ours, theirs = getattr(self, name), getattr(other, name)
-            if len(ours):
-                setattr(both, name, _widened(ours, size, 0) + _widened(theirs, size, 0))
-        both.count += other.count
-        both._weight += other._weight
-        both._origins += other._origins
-        for name, value in other._tally.items():
-            both._tally[name] += value  # type: ignore[literal-required]
+            if len(getattr(self, name)):
+                setattr(self, name, _widened(getattr(self, name), size))
+                _add(getattr(self, name), getattr(other, name))
+        self.count += other.count
+        self._weight += other._weight
+        self._origins += other._origins
+        for key, value in other._tally.items():
+            self._tally[key] += value  # type: ignore[literal-required]
         if len(other.kind.feature_names or ()) > len(self.kind.feature_names or ()):
-            both.kind = replace(self.kind, feature_names=other.kind.feature_names)
-        return both
-
-    def _copy(self) -> Sum:
-        """Another one, with the same arrays, which are never changed in place."""
-        twin = copy.copy(self)
-        twin._tally = self._tally.copy()
-        return twin
+            self.kind = replace(self.kind, feature_names=other.kind.feature_names)
+        return self
 
     def learner(self, base: Learner | None = None) -> Learner:
         """The model that all of them make, if they began as `base`, or new."""
-        return self._copy()._learner(base)
+        return copy.deepcopy(self).turned_into_learner(base)
 
-    def _learner(self, base: Learner | None) -> Learner:
+    def turned_into_learner(self, base: Learner | None = None) -> Learner:
+        """The same, in less memory: the sum is of no use any more."""
         if self.kind is None:
             raise ModelError("there is no model to merge")
         origin = self._origins / self.count
@@ -193,13 +199,14 @@ class Sum:
         if base is not None:
             self._count_rows(base.tally, 1)
         if self.how == "l2":
-            mean = self._spread / self.count
-            state.set_moments(mean + _diagonal(mean, state.prior_variance), self._place / self.count)
+            self._spread /= self.count
+            self._place /= self.count
+            _add_to_diagonal(self._spread, state.prior_variance)
+            state.set_moments(self._spread, self._place)
         else:
             self._add_beginning(base, 1, origin)
             if self.how == "kl":  # which counts the prior once for each model
-                self._spread = self._spread + _diagonal(self._spread, (self.count - 1) / state.prior_variance)
-                self._place[0] += (self.count - 1) * origin / state.prior_variance
+                self._add_beginning(None, self.count - 1, origin)
             state.set_natural(self._spread, self._place)
         rows = self._tally["rows"]
         if len(self._lag):
@@ -216,12 +223,26 @@ def check_confidences(rule: Rule, how: str) -> None:
         raise ModelError(f"models of {rule.name} have no confidences: 'l2' is the only way to merge them")
 
 
-def merge(learners: Iterable[tuple[str, Learner]], how: str) -> Learner:
-    """One learner that knows what all of them know; each comes with the name that errors call it."""
+def _check_base(kind: Kind, learner: Learner, base: Learner) -> None:
+    """Refuse a base that the learner cannot have begun as; parameters may have changed since."""
+    kind.require(replace(Kind.of(base, "the base"), rule=kind.rule, training=kind.training))
+    built = [(one.rule.name, one.rule.covariance, one.state.prior_variance) for one in (learner, base)]
+    if built[0] != built[1]:
+        raise ModelError(f"{kind.name} and the base cannot be merged: {built[0]} and {built[1]}")
+    if learner.state.n_features < base.state.n_features or learner.tally["rows"] < base.tally["rows"]:
+        raise ModelError(
+            f"{kind.name} cannot have gone on from the base: it has {learner.state.n_features:,} features and "
+            f"{learner.tally['rows']:,} rows, and the base {base.state.n_features:,} and {base.tally['rows']:,}"
+        )
+
+
+def merge(learners: Iterable[tuple[str, Learner]], how: str, base: Learner | None = None) -> Learner:
+    """One learner that knows what all of them know; each comes with the name that errors call it.  If all went on from
+    the same `base`, that counts once."""
     total = Sum(how)
     for name, learner in learners:
-        total += Sum.of(how, learner, name)
-    return total.learner()
+        total += Sum.of(how, learner, name, base)
+    return total.turned_into_learner(base)
 
 
 def _linear(learner: Learner) -> LinearState:
@@ -229,22 +250,25 @@ def _linear(learner: Learner) -> LinearState:
     return learner.state
 
 
-def _diagonal(like: NDArray[np.float64], value: float) -> NDArray[np.float64]:
-    """A number for each weight or, of matrices, on their diagonals."""
-    return np.eye(len(like))[:, :, None] * value if like.ndim == 3 else np.full_like(like, value)
-
-
-def _widened(array: NDArray[np.float64], size: int, value: float) -> NDArray[np.float64]:
-    """Of so many weights, new ones having this value and, in matrices, nothing to do with the others."""
-    old = len(array)
-    if old == size:
-        return array
+def _add_to_diagonal(array: NDArray[np.float64], value: float, start: int = 0) -> None:
+    """Add a number to each weight from `start` on or, of matrices, to their diagonals."""
     if array.ndim == 3:
-        wide = np.zeros((size, size, array.shape[2]))
-        wide[:old, :old] = array
-        new = np.arange(old, size)
-        wide[new, new] = value
-        return wide
-    wide = np.full((size, *array.shape[1:]), float(value))
-    wide[:old] = array
+        new = np.arange(start, len(array))
+        array[new, new] += value
+    else:
+        array[start:] += value
+
+
+def _add(array: NDArray[np.float64], other: NDArray[np.float64]) -> None:
+    """Add what may be of fewer weights, the first ones."""
+    size = len(other)
+    array[(slice(size),) * (2 if array.ndim == 3 else 1)] += other
+
+
+def _widened(array: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    """Of so many weights, new ones with nothing in them."""
+    if len(array) == size:
+        return array
+    wide = np.zeros((size, size, array.shape[2]) if array.ndim == 3 else (size, *array.shape[1:]))
+    _add(wide, array)
     return wide

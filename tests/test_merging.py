@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
 
 import cwlearn as package
 from cwlearn import merging, model_file, rules
@@ -306,7 +307,7 @@ def test_the_command_line_merges_as_python_does(text, tmp_path, how):
     assert report["rows"] == found._learner.tally["rows"]
     assert report["labels"] == ["-1", "+1"]
     words = succeed("merge", *paths, "-m", tmp_path / "all.npz")
-    assert "merged from 3 models that have learned from" in words.out
+    assert "merged from 3 models: " in words.out
     succeed("predict", text, "-m", tmp_path / "all.npz")
     succeed("train", text, "-m", tmp_path / "more.npz", "--resume", tmp_path / "all.npz", "--epochs", "1")
 
@@ -318,3 +319,50 @@ def test_merge_refuses_what_it_cannot_use(model, tmp_path):
     (tmp_path / "junk.npz").write_bytes(b"junk")
     assert "junk.npz: not a cwlearn model" in fail("merge", model, tmp_path / "junk.npz", "-m", tmp_path / "o")
     assert not (tmp_path / "o").exists()
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_what_all_models_went_on_from_counts_once(tmp_path, how):
+    X, y = random_rows(300, 20)
+    options = {"covariance": "full", "regularization": 1e3, "epochs": 1, "shuffle": False}
+    base = package.AROWClassifier(**options).fit(X[:60], y[:60])
+    paths = []
+    models = []
+    for shard in range(3):
+        model = copy.deepcopy(base).partial_fit(X[60 + shard :: 3], y[60 + shard :: 3])
+        models.append(model)
+        paths.append(tmp_path / f"{shard}.npz")
+        model.save(paths[-1])
+    base.save(tmp_path / "base.npz")
+    together = package.merge(models, how, base=base)
+    assert together._learner.tally["rows"] == len(y)
+    if how == "posterior":
+        whole = package.AROWClassifier(**options).fit(X, y)
+        np.testing.assert_allclose(together.coef_, whole.coef_, rtol=1e-9)
+    succeed("merge", *paths, "-m", tmp_path / "all.npz", "--how", how, "--base", tmp_path / "base.npz")
+    assert (package.load(tmp_path / "all.npz").coef_ == together.coef_).all()
+
+
+def test_a_base_that_a_model_cannot_have_gone_on_from_is_refused():
+    X, y = random_rows(60)
+    small, large = package.AROWClassifier().fit(X[:, :10], y), package.AROWClassifier().fit(X, y)
+    with pytest.raises(ModelError, match=r"model 0 cannot have gone on from the base: it has 10 features"):
+        package.merge([small], base=large)
+    with pytest.raises(ModelError, match="model 0 and the base cannot be merged"):
+        package.merge([large], base=package.CWClassifier().fit(X, y))
+    with pytest.raises(ModelError, match="model 0 and the base cannot be merged: labels"):
+        package.merge([large], base=package.AROWClassifier().fit(X, y + 1))
+    with pytest.raises(NotFittedError, match="model 1: this AROWClassifier is not fitted yet"):
+        package.merge([large, package.AROWClassifier()])
+
+
+def test_adding_sums_leaves_them_as_they_were():
+    one, other = (Sum.of("posterior", learner, "m") for learner in trained(rules.AROW(), 2))
+    before = copy.deepcopy(one)
+    total = one + other
+    total += other
+    total.learner()
+    for name in ("_spread", "_place"):
+        assert (getattr(one, name) == getattr(before, name)).all()
+    assert one.count == 1
+    assert one._tally == before._tally
