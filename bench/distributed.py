@@ -130,48 +130,47 @@ def draw(results: dict[tuple[str, str], dict[str, float]], path: Path) -> None:
 def speed(repeat: int) -> None:
     files = Files(1)
     path = files.path("decimals", max(1, round(200 / files.megabytes("decimals"))))
-    parts = 8
-    print(
-        f"{path.stat().st_size / 1e6:.0f} MB, one epoch in the order of the file, {parts} shards; seconds, best of "
-        f"{repeat}\n"
-    )
-    print("| engine | one worker | two workers | times as fast |")
-    print("|---|---:|---:|---:|")
-    best: dict[tuple[str, int], float] = {}
+    print(f"{path.stat().st_size / 1e6:.0f} MB; seconds, best of {repeat}\n")
+    print("| engine | shards | epochs | one worker | two workers | times as fast |")
+    print("|---|---:|---:|---:|---:|---:|")
+    best: dict[tuple[str, int, int, int], float] = {}
+    engines = {"threads": _threads, "Dask processes": _dask}
+    cases = [(name, parts, epochs) for name in engines for parts, epochs in ((2, 1), (8, 1), (8, 5))]
     for _ in range(repeat):
-        for workers in (1, 2):
-            for engine, seconds in (("threads", _threads), ("Dask processes", _dask)):
-                key = engine, workers
-                best[key] = min(best.get(key, np.inf), seconds(str(path), parts, workers))
-    for engine in ("threads", "Dask processes"):
-        one, two = best[engine, 1], best[engine, 2]
-        print(f"| {engine} | {one:.2f} | {two:.2f} | {one / two:.2f} |")
+        for name, parts, epochs in cases:
+            for workers in (1, 2):
+                key = name, parts, epochs, workers
+                best[key] = min(best.get(key, np.inf), engines[name](str(path), parts, epochs, workers))
+    for case in cases:
+        one, two = best[*case, 1], best[*case, 2]
+        print(f"| {case[0]} | {case[1]} | {case[2]} | {one:.2f} | {two:.2f} | {one / two:.2f} |")
     memory()
 
 
-def _threads(path: str, parts: int, workers: int) -> float:
+def _threads(path: str, parts: int, epochs: int, workers: int) -> float:
     from cwlearn import rules
     from cwlearn.learner import Training
     from cwlearn.out_of_core import Space
-    from cwlearn.shards import Plan, Sharing, train_in_threads
+    from cwlearn.shard_tasks import Plan
+    from cwlearn.shards import Sharing, train_in_threads
     from cwlearn.text_files import split
 
-    plan = Plan(rules.AROW(), Training(epochs=1, shuffle=False), "posterior", space=Space(threads=1))
+    plan = Plan(rules.AROW(), Training(epochs=epochs, shuffle=epochs > 1), "posterior", space=Space(threads=1))
     start = time.perf_counter()
-    train_in_threads(split(path, parts), Sharing(workers=workers), plan, None)
+    train_in_threads([(part, path) for part in split(path, parts)], Sharing(workers=workers), plan, None)
     return time.perf_counter() - start
 
 
-def _dask(path: str, parts: int, workers: int) -> float:
+def _dask(path: str, parts: int, epochs: int, workers: int) -> float:
     """Without the time that a cluster takes to start."""
     from cwlearn import distributed
     from cwlearn.cluster import local_cluster
 
     with local_cluster(workers) as client:
         shards = distributed.split(path, parts)
-        distributed.fit(AROWClassifier(epochs=1, shuffle=False), shards[:1], client)  # imports
+        distributed.fit(AROWClassifier(epochs=1, shuffle=False), shards, client)  # imports, on all workers
         start = time.perf_counter()
-        distributed.fit(AROWClassifier(epochs=1, shuffle=False), shards, client)
+        distributed.fit(AROWClassifier(epochs=epochs, shuffle=epochs > 1), shards, client)
         return time.perf_counter() - start
 
 

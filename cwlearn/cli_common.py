@@ -12,7 +12,7 @@ from cwlearn.text_files import STDIN
 
 DATA_HELP = (
     "svmlight text: 'label index:value index:value ...'. - is standard input; gzip, bzip2, xz and Zstandard are "
-    "recognised; several files are one stream"
+    "recognised; several files are one stream (with --workers, a shard each)"
 )
 
 

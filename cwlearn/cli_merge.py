@@ -68,6 +68,6 @@ def run(arguments: argparse.Namespace) -> None:
         labels = f", labels {listed(learner.label_names)}" if learner.label_names else ""
         print(
             f"{shown(arguments.model)}: {learner.rule.name} model of {report['features']:,} features{labels}\n"
-            f"merged from {report['models']:,} {'model' if report['models'] == 1 else 'models': "
+            f"merged from {report['models']:,} {'model' if report['models'] == 1 else 'models'}: "
             f"{report['rows']:,} rows learned, {report['updates']:,} updates"
         )

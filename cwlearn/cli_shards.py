@@ -11,7 +11,8 @@ from cwlearn.learner import Learner, Training
 from cwlearn.messages import say
 from cwlearn.out_of_core import Space
 from cwlearn.rules import Rule
-from cwlearn.shards import Plan, Share, Sharing, files_as_shards, train_in_threads
+from cwlearn.shard_tasks import Plan, Share
+from cwlearn.shards import Sharing, files_as_shards, train_in_threads
 from cwlearn.svmlight import Reading
 from cwlearn.terminal import Bar
 from cwlearn.text_files import STDIN
@@ -29,6 +30,10 @@ def learn_in_shards(
     """Train, save the model, and tell of shards that were left out."""
     if arguments.checkpoint is not None:
         raise UsageError("--checkpoint is not for several workers: a run that ends early begins again")
+    if arguments.verbose:
+        raise UsageError("--verbose shows how one model learns: it is not for several workers")
+    if space.threads is not None:
+        raise UsageError("--threads is for one model: with several workers each has one")
     if base is not None and base.unfinished is not None:
         raise UsageError("a checkpoint goes on without --workers only: it knows how far one model has come")
     if STDIN in arguments.data:
@@ -37,10 +42,11 @@ def learn_in_shards(
         raise UsageError("--workers is for this machine: with --scheduler the cluster has its own")
     plan = Plan(rule, training, sharing.how, reading, space, arguments.labels, seed=arguments.seed)
     bar = Bar(arguments.quiet or arguments.json)
-    bar.begin("learning", None, " shards")
     try:
         if sharing.scheduler is None:
-            learner, told = train_in_threads(arguments.data, sharing, plan, base, bar.advance)
+            shards = files_as_shards(arguments.data, sharing.workers or 1)
+            bar.begin("learning", sharing.rounds * len(shards), " shards")
+            learner, told = train_in_threads(shards, sharing, plan, base, bar.advance)
         else:
             learner, told = _on_cluster(arguments.data, sharing, plan, base, bar)
     except KeyboardInterrupt:
@@ -68,4 +74,5 @@ def _on_cluster(
     with connected(sharing.scheduler) as client:
         workers: Any = len(client.scheduler_info()["workers"])
         shards = files_as_shards(paths, workers)
+        bar.begin("learning", sharing.rounds * len(shards), " shards")
         return train_on(client, shards, plan, sharing.rounds, base, sharing.skip_bad_shards, bar.advance)

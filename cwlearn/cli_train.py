@@ -24,7 +24,8 @@ from cwlearn.messages import say, tell_repeated
 from cwlearn.options import POSITIVE, SEED
 from cwlearn.out_of_core import Run, Space
 from cwlearn.rules import RULES, TASKS, Rule
-from cwlearn.shards import Share, Sharing
+from cwlearn.shard_tasks import Share
+from cwlearn.shards import Sharing
 from cwlearn.state import new_tally
 from cwlearn.svmlight import Reading
 from cwlearn.terminal import Attendant

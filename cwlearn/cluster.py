@@ -14,7 +14,8 @@ import numpy as np
 from cwlearn._version import __version__
 from cwlearn.errors import shown
 from cwlearn.learner import Learner
-from cwlearn.shards import Plan, Share, learn, train
+from cwlearn.shard_tasks import Plan, Share, learn
+from cwlearn.shards import train
 
 try:
     from distributed import Client, KilledWorker, LocalCluster
@@ -35,6 +36,10 @@ class _Engine:
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Any:
         what = shown(arguments[1]) if function is learn else ""
         return self._client.submit(function, *arguments, key=f"{function.__name__} {what}-{uuid.uuid4().hex}")
+
+
+def is_client(value: Any) -> bool:
+    return isinstance(value, Client)
 
 
 @contextmanager

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import os
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from cwlearn.cluster import local_cluster, train_on
-from cwlearn.learner import label_text
+from cwlearn.cluster import is_client, local_cluster, train_on
+from cwlearn.learner import Learner, label_text
 from cwlearn.machine import usable_cores
 from cwlearn.messages import say
 from cwlearn.online_estimator import Linear, tell_unsolved
+from cwlearn.options import COUNT, is_number, require
 from cwlearn.out_of_core import Space
-from cwlearn.shards import Plan, Sharing
+from cwlearn.shard_sources import listed, named
+from cwlearn.shard_tasks import Plan
+from cwlearn.shards import Sharing
 from cwlearn.svmlight import Reading
-from cwlearn.text_files import displayed
 from cwlearn.text_files import split as _split
 
 __all__ = ["fit", "split"]
@@ -28,6 +29,8 @@ __all__ = ["fit", "split"]
 
 def split(path: str | os.PathLike[str], pieces: int) -> list[str]:
     """A large plain text file as up to so many shards: ranges of its bytes, cut at line ends."""
+    require("pieces", pieces, COUNT)
+    os.stat(path)  # which complains if there is none
     return _split(os.fsdecode(path), pieces)
 
 
@@ -47,9 +50,10 @@ def fit(
 ) -> Linear:
     """Fit an estimator on many shards at once, and merge their models, on the workers of a Dask cluster.
 
-    Each shard is learned from with the parameters of the estimator, from the same beginning, and the models are summed
-    in a tree.  They stay on the workers: only the last one comes to the client.  The same shards give the same bits,
-    whatever the number of workers, and though one of them dies and its work is done again.
+    Each shard is learned from with the parameters of the estimator, from the same beginning and, if rows are shuffled,
+    with a seed of its own; the models are summed in a tree.  They stay on the workers: only the last one comes to the
+    client.  The same shards give the same bits, whatever the number of workers, and though one of them dies and its
+    work is done again.
 
     Parameters
     ----------
@@ -66,33 +70,40 @@ def fit(
     how : "posterior", "kl" or "l2"
         How models are merged: see `cwlearn.merge`.
     labels : optional
-        All labels there are; by default a first pass over the shards finds them.
+        All labels there are.  By default they are looked for in the shards; if one turns up that was overlooked, all
+        shards are learned from again.
     hash_bits, n_features : int, optional
         Of text: as in `train_svmlight`.
     skip_bad_shards : bool
         Leave out shards that cannot be read or learned from, with a line on standard error, instead of failing.
     report : callable
-        Hears 1 for every shard that is done.
+        Hears 1 for every shard that is done, and -n where n of them must be done again.
     reading
         Of text: the options of `cwlearn.svmlight.Reading`.
     """
     if not isinstance(estimator, Linear):
         raise TypeError(f"expected a linear estimator of cwlearn, such as AROWClassifier(), got {estimator!r}")
+    if client is not None and not is_client(client):
+        raise TypeError(f"client must be a dask.distributed.Client, such as Client('tcp://host:8786'), got {client!r}")
     rule, training, _ = estimator._options()
     Sharing(rounds=rounds, how=how)  # which checks them
+    for name in reading:
+        if name not in (known := [item.name for item in fields(Reading)]):
+            raise TypeError(f"fit() got an unexpected argument {name!r}; those for reading text are {', '.join(known)}")
+    for_text = {**reading, **({"hash_bits": hash_bits} if hash_bits else {})}
+    for_text |= {"n_features": n_features} if n_features else {}
     go_on = training.warm_start and estimator.__sklearn_is_fitted__()
     base = estimator._learner if go_on else None
     seed = int(check_random_state(estimator.random_state).randint(2**31)) if training.shuffle else 0
     plan = Plan(rule, training, how, Reading(**reading), Space(n_features, hash_bits, None, 1), seed=seed)
+    given = listed(shards)
+    texts = isinstance(given, list) and isinstance(given[0], str)
+    if for_text and not texts:
+        raise ValueError(f"{next(iter(for_text))} is for shards of text, and these are matrices")
+    plan = _with_labels(plan, labels, texts, base)
     own: AbstractContextManager[Any] = local_cluster(usable_cores()) if client is None else nullcontext(client)
     with own as engine:
-        named = list(_named(shards, engine))
-        texts = bool(named) and isinstance(named[0][0], str)
-        if labels is not None and texts:
-            plan = replace(plan, labels={float(label): label_text(label) for label in labels})
-        elif labels is not None or rule.task == "regression":
-            plan = replace(plan, classes=np.unique(np.asarray(labels)) if labels is not None else np.empty(0))
-        learner, told = train_on(engine, named, plan, rounds, base, skip_bad_shards, report)
+        learner, told = train_on(engine, list(named(given, engine)), plan, rounds, base, skip_bad_shards, report)
     for failure in told.failures:
         say(f"shard left out: {failure}")
     before = base.tally["unsolved"] if base else 0
@@ -101,46 +112,21 @@ def fit(
     return estimator
 
 
-def _named(shards: Any, client: Any) -> Iterator[tuple[Any, str]]:
-    """Shards with their names: paths as they are, matrices on the workers."""
-    if isinstance(shards, tuple) and len(shards) == 2 and all(hasattr(part, "to_delayed") for part in shards):
-        X, y = shards
-        if X.numblocks[1:] not in ((), (1,)):
-            X = X.rechunk({1: -1})
-        y = y.rechunk({0: X.chunks[0]})
-        blocks = zip(X.to_delayed().ravel(), y.to_delayed().ravel(), strict=True)
-        for number, (rows, targets) in enumerate(blocks):
-            yield (client.compute(rows), client.compute(targets)), f"block {number}"
-    elif hasattr(shards, "to_delayed"):
-        for number, partition in enumerate(shards.to_delayed()):
-            yield client.submit(_stacked, client.compute(partition), pure=False), f"partition {number}"
-    else:
-        for number, shard in enumerate(_listed(shards)):
-            if isinstance(shard, (str, bytes, os.PathLike)):
-                path = os.fsdecode(shard)
-                yield path, displayed(path)
-            else:
-                yield client.submit(_pair, *shard, key=f"shard-{uuid.uuid4().hex}"), f"shard {number}"
-
-
-def _listed(shards: Any) -> Iterable[Any]:
-    if isinstance(shards, (str, bytes, os.PathLike)):
-        raise TypeError(f"expected a list of shards, got one path: {shards!r} (split cuts a large file into shards)")
-    return list(shards)
-
-
-def _pair(X: Any, y: Any) -> tuple[Any, Any]:
-    """A shard as a task, which a cluster can run again where a worker has taken it along; a scattered one is lost."""
-    return X, y
-
-
-def _stacked(pairs: Iterable[tuple[Any, Any]]) -> tuple[Any, Any]:
-    """A partition of (X, y) pairs as one."""
-    from scipy.sparse import issparse, vstack
-
-    pairs = list(pairs)
-    if not pairs:
-        return np.empty((0, 1)), np.empty(0)
-    rows, targets = zip(*pairs, strict=True)
-    X = vstack(rows).tocsr() if any(map(issparse, rows)) else np.concatenate([np.atleast_2d(part) for part in rows])
-    return X, np.concatenate([np.atleast_1d(part) for part in targets])
+def _with_labels(plan: Plan, labels: Sequence[Any] | None, texts: bool, base: Learner | None) -> Plan:
+    """The plan with the labels that were given."""
+    if plan.rule.task == "regression":
+        if labels is not None:
+            raise ValueError("labels are for classifiers, not for a regression")
+        return replace(plan, classes=np.empty(0))
+    if labels is None:
+        return plan
+    classes = np.unique(np.asarray(labels))
+    if base is not None and not np.array_equal(classes, base.classes):
+        raise ValueError(f"labels must be those that the model has, {base.classes.tolist()}, got {labels!r}")
+    if classes.ndim != 1 or len(classes) < 2:
+        raise ValueError(f"labels must be two or more different ones, got {labels!r}")
+    if not texts:
+        return replace(plan, classes=classes)
+    if not all(is_number(label) and np.isfinite(label) for label in classes.tolist()):
+        raise ValueError(f"labels of svmlight text must be numbers, got {labels!r}")
+    return replace(plan, labels={float(label): label_text(label) for label in classes})

@@ -12,7 +12,7 @@ from cwlearn.errors import DataError, listed
 from cwlearn.learner import Learner
 from cwlearn.rules import Rule
 from cwlearn.svmlight import Batch
-from cwlearn.text_files import is_plain
+from cwlearn.text_files import Part, is_plain
 
 FEW = 16  # labels that are found faster one by one than by a search
 PLACES = 64  # of a file, at which labels are looked for
@@ -23,8 +23,9 @@ PLACE_LINES = 16
 class Labels:
     """Labels by value, each with the first text it was met in: 1, +1 and 1.0 are one label."""
 
-    def __init__(self, texts: dict[float, str] | None = None) -> None:
-        self.fixed = texts is not None  # no others may come
+    def __init__(self, texts: dict[float, str] | None = None, guessed: bool = False) -> None:
+        self.guessed = guessed  # they have been looked for, and others may come
+        self.fixed = texts is not None and not guessed  # no others may come
         self.texts = dict(texts or {})
         self.counts: dict[float, int] = {}
         self.forget_counts()
@@ -131,9 +132,9 @@ class Targets(Labels):
         return None
 
 
-def labels_for(rule: Rule, texts: dict[float, str] | None = None) -> Labels:
-    """What stands at the beginning of a line, for this rule; `texts` are the labels, if they are known."""
-    return Targets() if rule.task == "regression" else Labels(texts)
+def labels_for(rule: Rule, texts: dict[float, str] | None = None, guessed: bool = False) -> Labels:
+    """What stands at the beginning of a line, for this rule; `texts` are the labels, if they are known or guessed."""
+    return Targets() if rule.task == "regression" else Labels(texts, guessed)
 
 
 def _lines_here_and_there(path: str) -> list[bytes]:
@@ -142,8 +143,9 @@ def _lines_here_and_there(path: str) -> list[bytes]:
         return []
     lines: list[bytes] = []
     with open(path, "rb", buffering=0) as file:
-        size = file.seek(0, 2)
+        start, stop = (path.start, path.stop) if isinstance(path, Part) else (0, file.seek(0, 2))
         for place in range(1, PLACES):
-            file.seek(size * place // PLACES)
-            lines += file.read(PLACE_BYTES).split(b"\n")[1:-1][:PLACE_LINES]
+            here = start + (stop - start) * place // PLACES
+            file.seek(here)
+            lines += file.read(min(PLACE_BYTES, stop - here)).split(b"\n")[1:-1][:PLACE_LINES]
     return lines

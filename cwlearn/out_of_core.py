@@ -241,7 +241,7 @@ class Run:
                 new = self.labels.meet(batch)
                 if not complete:
                     continue
-                if first and not self.labels.fixed:
+                if first and not self.labels.fixed and not self.labels.guessed:
                     self.labels.look_ahead(self.paths, self.reading.grammar(labelled=True))
                 elif new is not None and self._size is None:
                     row = int(np.flatnonzero(batch.labels == self.labels.value_of(new))[0])

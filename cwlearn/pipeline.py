@@ -29,13 +29,12 @@ def in_order(
     work in: it is used again when the result that was made in it has been done with, which is when the next one is
     asked for.  So there are never more results waiting than spaces.  An exception comes in its turn.
 
-    `helping` makes one of several threads the caller's own: while its next result is not ready it works like the
-    others.  So there are no more threads than asked for, which is what a machine with as many cores does best with.
-    It wants a `take` that never makes its caller wait for long.
+    `helping` makes one of the threads the caller's own: while its next result is not ready it works like the others.
+    So there are no more threads than asked for, which is what a machine with as many cores does best with.  It wants a
+    `take` that never makes its caller wait for long.
     """
     crew = _Crew(take, work, spaces)
     # Daemons, since one may be waiting for a pipe that never speaks when the program ends.
-    helping = helping and threads > 1
     workers = [threading.Thread(target=crew.work_on, daemon=True) for _ in range(threads - helping)]
     try:
         for worker in workers:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ class Bar:
     def __init__(self, quiet: bool) -> None:
         self._wanted = not quiet and sys.stderr is not None and sys.stderr.isatty()
         self._bar: Any = None
+        self._moving = threading.Lock()  # several workers may report at once
         self._start = time.monotonic()
         self.begin("", None, "B")
 
@@ -45,8 +47,9 @@ class Bar:
         self._bar.set_postfix(facts, refresh=False)
 
     def advance(self, rows: int, **facts: str) -> None:
-        self._done += rows
-        self.move_to(self._done, **facts)
+        with self._moving:
+            self._done += rows
+            self.move_to(self._done, **facts)
 
     def close(self) -> None:
         if self._bar is not None:

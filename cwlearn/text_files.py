@@ -46,6 +46,9 @@ class Part(str):
     def __reduce__(self) -> tuple[Any, ...]:
         return Part, (str(self), self.start, self.stop)
 
+    def __repr__(self) -> str:
+        return f"Part({str(self)!r}, {self.start}, {self.stop})"
+
 
 @dataclass
 class Chunk:
@@ -381,11 +384,26 @@ def split(path: str, pieces: int) -> list[str]:
         size = file.seek(0, 2)
         cuts = [0]
         for piece in range(1, pieces):
-            file.seek(max(cuts[-1], size * piece // pieces))
-            file.readline()  # the rest of a line
-            if cuts[-1] < file.tell() < size:
-                cuts.append(file.tell())
+            cut = _next_line(file, max(cuts[-1], size * piece // pieces))
+            if cuts[-1] < cut < size:
+                cuts.append(cut)
     return [Part(path, start, stop) for start, stop in zip(cuts, [*cuts[1:], size], strict=True)]
+
+
+def _next_line(file: IO[bytes], place: int) -> int:
+    """Where the first line behind this place begins."""
+    file.seek(place)
+    while text := file.read(1 << 16):
+        if (found := text.find(b"\n")) >= 0:
+            return place + found + 1
+        place += len(text)
+    return place
+
+
+def part_name(path: str) -> str:
+    """The name of a file, or of a part of it, in messages."""
+    name = displayed(path)
+    return f"{name}, bytes {path.start:,} to {path.stop:,}" if isinstance(path, Part) else name
 
 
 def total_size(paths: Sequence[str]) -> int | None:

@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 
 import cwlearn as package
-from cwlearn import shards
+from cwlearn import shard_tasks, shards
 from cwlearn.errors import DataError
 from tests import text_cases
 from tests.cases import labelled_rows, random_rows
@@ -39,8 +39,9 @@ def bits(model):
 def in_threads(estimator, paths, seed, rounds=1):
     """What the same tasks give in threads of this process."""
     rule, training, _ = estimator._options()
-    plan = shards.Plan(rule, training, "posterior", seed=seed)
-    learner, _ = shards.train_in_threads([str(p) for p in paths], shards.Sharing(workers=2, rounds=rounds), plan, None)
+    plan = shard_tasks.Plan(rule, training, "posterior", seed=seed)
+    named = shards.files_as_shards([str(path) for path in paths], 2)
+    learner, _ = shards.train_in_threads(named, shards.Sharing(workers=2, rounds=rounds), plan, None)
     return estimator._adopt(learner)
 
 
@@ -188,7 +189,7 @@ def test_only_the_last_model_comes_to_the_client(client, files, monkeypatch):
     monkeypatch.setattr(type(client.submit(int)), "result", watched)
     distributed.fit(package.AROWClassifier(), files, client, rounds=2)
     models = [answer for answer in seen if hasattr(answer, "state")]
-    sums = [answer.total for answer in seen if isinstance(answer, shards.Share)]
+    sums = [answer.total for answer in seen if isinstance(answer, shard_tasks.Share)]
     assert len(models) == 1
     assert all(total.count == 0 and not len(total._place) for total in sums)
 
@@ -243,3 +244,85 @@ def test_what_makes_no_sense_is_refused(client, files):
         distributed.fit(package.AROWClassifier(), files, client, how="mean")
     with pytest.raises(DataError, match=r"shard 0: y must have one entry for each of 3 rows, got shape \(2,\)"):
         distributed.fit(package.AROWClassifier(), [(sparse.eye(3).tocsr(), [0, 1])], client)
+    with pytest.raises(TypeError, match=r"client must be a dask\.distributed\.Client, .* got 'tcp://localhost:8786'"):
+        distributed.fit(package.AROWClassifier(), files, "tcp://localhost:8786")
+    with pytest.raises(TypeError, match="unexpected argument 'zero_base'; those for reading text are zero_based"):
+        distributed.fit(package.AROWClassifier(), files, client, zero_base="no")
+
+
+PAIR = (np.eye(2), np.array([0, 1]))
+
+
+@pytest.mark.parametrize(
+    ("shards", "options", "error", "message"),
+    [
+        (PAIR, {}, TypeError, r"shard 0: expected a path or a pair \(X, y\), got numpy.ndarray"),
+        ([PAIR, "a.svm"], {}, TypeError, "all paths or all pairs .* shard 0 and shard 1 differ"),
+        ([PAIR], {"labels": [1]}, ValueError, r"labels must be two or more different ones, got \[1\]"),
+        (["a.svm"], {"labels": ["a", "b"]}, ValueError, "labels of svmlight text must be numbers"),
+        ([PAIR], {"hash_bits": 4}, ValueError, "hash_bits is for shards of text"),
+        ([PAIR], {"unsorted": "sort"}, ValueError, "unsorted is for shards of text"),
+        ([(np.eye(2), [0.5, 1])], {}, DataError, "shard 0: label 0.5 is not a whole number"),
+        ([PAIR, (np.eye(2), [0, np.nan]), PAIR], {}, DataError, "shard 1: .*nan"),
+    ],
+)
+def test_odd_shards_are_refused(client, shards, options, error, message):
+    with pytest.raises(error, match=message):
+        distributed.fit(package.AROWClassifier(), shards, client, **options)
+
+
+def test_odd_dask_collections_are_refused(client):
+    array = pytest.importorskip("dask.array")
+    X, y = array.ones((8, 2), chunks=4), array.ones(8, chunks=4)
+    for odd, message in [
+        ((X, array.ones(6, chunks=3)), "X has 8 rows, and y 6"),
+        ((y, y), "of two dimensions and of one, got 1 and 1"),
+        (X, "expected a Dask bag, or a pair of Dask arrays"),
+        ((X[y > 0], array.concatenate([y, y])[array.concatenate([y, y]) > 0]), "unknown lengths"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=message):
+            distributed.fit(package.AROWClassifier(), odd, client)
+
+
+def test_labels_are_those_of_a_model_that_goes_on_and_none_of_a_regression(client):
+    with pytest.raises(ValueError, match="labels are for classifiers"):
+        distributed.fit(package.AROWRegressor(), [PAIR], client, labels=[0, 1])
+    model = package.AROWClassifier(warm_start=True).fit(*PAIR)
+    with pytest.raises(ValueError, match=r"labels must be those that the model has, \[0, 1\]"):
+        distributed.fit(model, [PAIR], client, labels=[0, 1, 2])
+
+
+def test_a_partition_that_cannot_be_computed_is_named_and_can_be_left_out(client, capsys):
+    bag = pytest.importorskip("dask.bag")
+    numbers = bag.from_sequence([1, 0, 2], npartitions=3)
+    shards = numbers.map(lambda number: (np.eye(2) / number if 1 // number < 9 else None, np.array([0, 1])))
+    with pytest.raises(DataError, match="partition 1: ZeroDivisionError"):
+        distributed.fit(package.AROWClassifier(), shards, client)
+    assert distributed.fit(package.AROWClassifier(), shards, client, skip_bad_shards=True).n_updates_
+    assert "shard left out: partition 1: ZeroDivisionError" in capsys.readouterr().err
+    with pytest.raises(DataError, match=r"partition 0: expected pairs \(X, y\)"):
+        distributed.fit(package.AROWClassifier(), bag.from_sequence([3, 4], npartitions=1), client)
+
+
+def test_columns_of_data_frames_keep_their_names(client):
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame(np.random.default_rng(0).standard_normal((40, 3)), columns=["a", "b", "c"])
+    y = pandas.Series((X["a"] > 0).to_numpy())
+    pairs = [(X[:20], y[:20]), (X[20:], y[20:])]
+    model = distributed.fit(package.AROWClassifier(), pairs, client, rounds=2)
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    other = X[20:].rename(columns={"b": "x"})
+    with pytest.raises(ValueError, match="column 1 named 'b' and 'x'"):
+        distributed.fit(package.AROWClassifier(), [pairs[0], (other, y[20:])], client)
+    with pytest.raises(DataError, match="shard 0: column 1 is named 'x', and 'b' in the model"):
+        distributed.fit(model.set_params(warm_start=True), [(other, y[20:])], client)
+
+
+def test_split_checks_what_it_is_given(files, tmp_path):
+    with pytest.raises(FileNotFoundError):
+        distributed.split(tmp_path / "none.svm", 2)
+    with pytest.raises(ValueError, match="pieces must be a positive integer, got 0"):
+        distributed.split(files[0], 0)
+    assert repr(distributed.split(files[0], 2)[0]).endswith(
+        ".svm', 0, " + repr(distributed.split(files[0], 2)[0].stop) + ")"
+    )

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import cwlearn as package
-from cwlearn import model_file, rules, shards
+from cwlearn import model_file, rules, shard_tasks, shards
 from cwlearn.errors import DataError
 from cwlearn.learner import Training
 from cwlearn.merging import Sum
 from cwlearn.out_of_core import Run, Space
-from cwlearn.shards import Plan, Sharing, train_in_threads
+from cwlearn.shard_tasks import Plan
+from cwlearn.shards import Sharing, files_as_shards, train_in_threads
 from cwlearn.svmlight import Reader
 from cwlearn.text_files import Part, split
 from tests.text_cases import bits, fail, labelled_text, random_text, succeed
@@ -25,7 +28,8 @@ def in_threads(paths, rule=None, workers=2, base=None, how="posterior", rounds=1
     rule = rule or rules.AROW()
     options = {"epochs": 2, "shuffle": False, **training}
     plan = Plan(rule, Training(**options), how, seed=5)
-    return train_in_threads([str(path) for path in paths], Sharing(workers=workers, rounds=rounds, how=how), plan, base)
+    shards = files_as_shards([str(path) for path in paths], workers)
+    return train_in_threads(shards, Sharing(workers=workers, rounds=rounds, how=how), plan, base)
 
 
 def alone(path, rule, labels, base=None, **training):
@@ -122,7 +126,8 @@ def test_shards_that_do_not_fit_into_memory_give_the_same_bits_for_any_number_of
     original = out_of_core.DiskStore
     monkeypatch.setattr(out_of_core, "DiskStore", lambda *args: stores.append(1) or original(*args))
     plan = Plan(rules.AROW(), Training(epochs=2), "posterior", space=Space(memory=8 * 1000), seed=5)
-    found = [train_in_threads([str(p) for p in files], Sharing(workers=n), plan, None)[0] for n in (1, 2, 4)]
+    named = files_as_shards([str(path) for path in files], 1)
+    found = [train_in_threads(named, Sharing(workers=n), plan, None)[0] for n in (1, 2, 4)]
     assert stores
     assert bits(found[0]) == bits(found[1]) == bits(found[2])
 
@@ -224,6 +229,58 @@ def test_d05_a_shard_with_one_label_or_none_at_all_is_welcome(tmp_path):
         in_threads([tmp_path / name for name in texts])
 
 
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("place", [0.05, 0.5, 0.999])
+def test_a_label_that_was_overlooked_is_learned_by_all(tmp_path, monkeypatch, shuffle, place):
+    """The third label stands in one line of one shard: all of them are learned from again, with all labels."""
+    monkeypatch.setattr(shard_tasks, "SAMPLE_BYTES", 200)
+    monkeypatch.setattr("cwlearn.labels.PLACES", 2)
+    lines = ["+1 1:1\n", "-1 2:1\n"] * 4000
+    paths = [tmp_path / name for name in "abc"]
+    paths[0].write_text("".join(lines))
+    paths[2].write_text("".join(lines))
+    lines[int(place * len(lines))] = "7.0 3:1\n"
+    paths[1].write_text("".join(lines))
+    done = []
+    named = files_as_shards([str(path) for path in paths], 2)
+    plan = Plan(rules.AROW(), Training(epochs=2 if shuffle else 1, shuffle=shuffle), "posterior", seed=5)
+    learner, told = train_in_threads(named, Sharing(workers=2), plan, None, done.append)
+    known, _ = train_in_threads(
+        named, Sharing(workers=2), replace(plan, labels={1.0: "+1", -1.0: "-1", 7.0: "7.0"}), None
+    )
+    assert learner.label_names == ["-1", "+1", "7.0"]
+    assert bits(learner) == bits(known)
+    assert told.rows == 24000
+    assert sum(done) == 3
+    assert -3 in done
+
+
+def test_labels_are_found_though_some_lines_show_one_only(tmp_path, monkeypatch):
+    monkeypatch.setattr(shard_tasks, "SAMPLE_BYTES", 200)
+    monkeypatch.setattr("cwlearn.labels.PLACES", 1)
+    (tmp_path / "a").write_text("1 1:1\n" * 5000 + "2 2:1\n")
+    learner, _ = in_threads([tmp_path / "a"], workers=1)
+    assert learner.classes.tolist() == [1, 2]
+
+
+def test_bad_lines_are_counted_over_all_shards(files, tmp_path):
+    for number in (1, 4, 6):
+        files[number].write_text("1 1:1\n-1 2:x\n-1 2:1\n")
+    flags = ["--workers", 2, "--on-bad-line", "skip"]
+    succeed("train", *files, "-m", tmp_path / "m", *flags, "--max-bad", 3)
+    message = fail("train", *files, "-m", tmp_path / "m", *flags, "--max-bad", 2)
+    assert "part-6.svm:2:4: value is not" in message
+    assert "in all shards more than 2 bad lines: --max-bad" in message
+
+
+def test_what_can_be_read_but_once_is_refused_where_it_must_be_read_again(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    flags = ["-m", tmp_path / "m", "--workers", 2]
+    assert "pipe: can be read but once: give all its labels" in fail("train", tmp_path / "pipe", *flags)
+    flags += ["--labels=1,2", "--rounds", 2]
+    assert "pipe: can be read but once, not in every round" in fail("train", tmp_path / "pipe", *flags)
+
+
 def test_a_bad_shard_fails_the_run_after_the_others_with_its_place(files):
     files[3].write_text("1 1:1\n1 2:x\n")
     files[6].unlink()
@@ -297,6 +354,8 @@ def test_bad_shards_can_be_left_out(files, tmp_path):
         (["--workers", "2", "--how", "mean"], "must be 'posterior' or 'kl' or 'l2'"),
         (["--workers", "2", "--scheduler", "tcp://localhost:1"], "--workers is for this machine"),
         (["--rounds", "2"], "--rounds is for several workers"),
+        (["--workers", "2", "-v"], "--verbose shows how one model learns"),
+        (["--workers", "2", "--threads", "2"], "--threads is for one model"),
     ],
 )
 def test_flags_that_make_no_sense_are_refused(files, tmp_path, flags, message):
