@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import cwlearn as package
@@ -78,13 +79,14 @@ def test_posterior_of_regressions_is_ridge_regression_on_all_rows():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 6))
     t = X @ np.arange(6) + 1 + rng.standard_normal(300)
-    parts = [package.AROWRegressor(2.0, covariance="full", epochs=1).fit(X[i::5], t[i::5]) for i in range(5)]
-    whole = package.AROWRegressor(2.0, covariance="full", epochs=1).fit(X, t)
+    new = package.AROWRegressor(2.0, covariance="full", epochs=1, random_state=0)
+    parts = [clone(new).fit(X[i::5], t[i::5]) for i in range(5)]
+    whole = clone(new).fit(X, t)
     together = package.merge(parts)
     np.testing.assert_allclose(together.coef_, whole.coef_, rtol=1e-9)
     np.testing.assert_allclose(together.covariance_, whole.covariance_, rtol=1e-9, atol=1e-12)
     assert together.noise_variance_ == pytest.approx(whole.noise_variance_, rel=0.5)
-    far = package.merge([package.AROWRegressor().fit(X[i::5], t[i::5] + 1e4) for i in range(5)])
+    far = package.merge([package.AROWRegressor(random_state=0).fit(X[i::5], t[i::5] + 1e4) for i in range(5)])
     assert far.score(X, t + 1e4) > 0.9, "each began at another target"
 
 
