@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from cwlearn import model_file
 from cwlearn.errors import UsageError, shown
@@ -53,10 +52,10 @@ def learn_in_shards(
         say(f"interrupted; {shown(arguments.model)} is not written")
         raise
     finally:
-        bar.close()
+        bar.end()
     for line in told.skipped_lines:
         say(f"warning: {line}; line skipped")
-    for failure in told.failures:
+    for failure in told.failures.values():
         say(f"shard left out: {failure}")
     model_file.save(learner, arguments.model)
     return learner, told
@@ -66,13 +65,12 @@ def _on_cluster(
     paths: list[str], sharing: Sharing, plan: Plan, base: Learner | None, bar: Bar
 ) -> tuple[Learner, Share]:
     try:
-        from cwlearn.cluster import connected, train_on
+        from cwlearn.cluster import connected, threads_of, train_on
     except ImportError as error:
         raise UsageError(f"--scheduler: {error}") from None
 
     assert sharing.scheduler is not None
     with connected(sharing.scheduler) as client:
-        workers: Any = len(client.scheduler_info()["workers"])
-        shards = files_as_shards(paths, workers)
+        shards = files_as_shards(paths, threads_of(client))
         bar.begin("learning", sharing.rounds * len(shards), " shards")
         return train_on(client, shards, plan, sharing.rounds, base, sharing.skip_bad_shards, bar.advance)

@@ -19,7 +19,7 @@ from cwlearn.cli_shards import learn_in_shards
 from cwlearn.errors import ModelError, UsageError, listed, shown
 from cwlearn.flags import add_options, add_rules, checked, flag, given, written
 from cwlearn.labels import labels_for
-from cwlearn.learner import Learner, Training, check_update
+from cwlearn.learner import BUILT_WITH, Learner, Training, check_update
 from cwlearn.messages import say, tell_repeated
 from cwlearn.options import POSITIVE, SEED
 from cwlearn.out_of_core import Run, Space
@@ -138,7 +138,7 @@ def run(arguments: argparse.Namespace) -> None:
         "unsolved_updates": unsolved,
         "epochs": training.epochs,
         "bad_lines": told.bad_lines,
-        "shards_left_out": told.failures if isinstance(told, Share) else [],
+        "shards_left_out": [*told.failures.values()] if isinstance(told, Share) else [],
         "seconds": time.perf_counter() - start,
     }
     if arguments.json:
@@ -225,8 +225,7 @@ def chosen_options(arguments: argparse.Namespace, learner: Learner | None) -> tu
             hint = ", which cannot change any more" if fixed else "; --force goes on all the same"
             raise ModelError(f"{shown(arguments.resume)}: was trained with {'; '.join(differences)}{hint}")
         wanted = {**{item.name: getattr(learner.rule, item.name) for item in fields(learner.rule)}, **wanted}
-        keep = ("initial_variance", "fit_intercept", "n_constraints", "multiclass_update", "dtype")
-        shared = {**{key: getattr(learner.training, key) for key in keep}, **shared}
+        shared = {**{key: getattr(learner.training, key) for key in BUILT_WITH}, **shared}
     epochs = shared.setdefault("epochs", chosen.default_epochs)
     shared.setdefault("shuffle", epochs > 1)
     rule, training = chosen(**wanted), Training(random_state=arguments.seed, **shared)

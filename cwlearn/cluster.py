@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import uuid
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ except ImportError as error:
     raise ImportError("this needs Dask: pip install 'cwlearn[dask]'") from error
 
 PATIENCE = "30s"  # for a scheduler that does not answer
-SHARD_MEMORY = 1 << 30  # bytes for the rows of a shard between two epochs; more of them go through a file
+ATTEMPTS = 3  # to go on when all workers that held the beginning have died
 
 
 class _Engine:
@@ -32,10 +32,17 @@ class _Engine:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self._futures: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Any:
         what = shown(arguments[1]) if function is learn else ""
-        return self._client.submit(function, *arguments, key=f"{function.__name__} {what}-{uuid.uuid4().hex}")
+        future = self._client.submit(function, *arguments, key=f"{function.__name__} {what}-{uuid.uuid4().hex}")
+        self._futures.add(future)
+        return future
+
+    def cancel(self) -> None:
+        """Take back what has not begun."""
+        self._client.cancel(list(self._futures))
 
 
 def is_client(value: Any) -> bool:
@@ -63,6 +70,15 @@ def local_cluster(workers: int) -> Iterator[Client]:
         yield client
 
 
+def threads_of(client: Client) -> int:
+    """How many tasks run at once; waits for a worker, if there is none yet."""
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE)
+    except TimeoutError:
+        raise OSError(f"the Dask cluster has no workers ({PATIENCE} waited)") from None
+    return sum(client.nthreads().values())
+
+
 def train_on(
     client: Client,
     shards: Sequence[tuple[Any, str]],
@@ -73,24 +89,25 @@ def train_on(
     report: Callable[[int], object] = lambda done: None,
 ) -> tuple[Learner, Share]:
     """See `shards.train`; only the last model comes here."""
-    try:
-        client.wait_for_workers(1, timeout=PATIENCE)
-    except TimeoutError:
-        raise OSError(f"the Dask cluster has no workers ({PATIENCE} waited)") from None
+    threads_of(client)
     _check_versions(client)
-    if plan.space.memory is None:  # not what happens to be free somewhere: the same shards must give the same bits
-        plan = replace(plan, space=replace(plan.space, memory=SHARD_MEMORY))
-    plan = replace(plan, space=replace(plan.space, threads=1))
-    known = None if base is None else client.scatter(base, broadcast=True)
-    try:
-        model, told = train(_Engine(client), shards, plan, rounds, known, skip_bad, report)
-        learner: Learner = model.result()
-    except KilledWorker as error:
-        task = str(error.task).rpartition("-")[0]
-        raise OSError(f"the workers died again and again in the task '{task}': is there enough memory?") from None
-    except CancelledError as error:
-        raise OSError(f"the cluster lost what it needs to go on: {error}") from None
-    return learner, told
+    for attempt in range(ATTEMPTS):
+        engine = _Engine(client)
+        known = None if base is None else client.scatter(base, broadcast=True, hash=False)
+        try:
+            model, told = train(engine, shards, plan, rounds, known, skip_bad, report)
+            learner: Learner = model.result()
+            return learner, told
+        except KilledWorker as error:
+            task = str(error.task).rpartition("-")[0]
+            raise OSError(f"the workers died again and again in the task '{task}': is there enough memory?") from None
+        except CancelledError as error:  # what was scattered is gone with its workers
+            if base is None or attempt + 1 == ATTEMPTS:
+                raise OSError(f"the cluster lost what it needs to go on: {error}") from None
+        except BaseException:
+            engine.cancel()
+            raise
+    raise AssertionError("unreachable")
 
 
 def _versions() -> dict[str, str]:

@@ -18,7 +18,7 @@ from cwlearn.messages import say
 from cwlearn.online_estimator import Linear, tell_unsolved
 from cwlearn.options import COUNT, is_number, require
 from cwlearn.out_of_core import Space
-from cwlearn.shard_sources import listed, named
+from cwlearn.shard_sources import as_list, named
 from cwlearn.shard_tasks import Plan
 from cwlearn.shards import Sharing
 from cwlearn.svmlight import Reading
@@ -53,7 +53,7 @@ def fit(
     Each shard is learned from with the parameters of the estimator, from the same beginning and, if rows are shuffled,
     with a seed of its own; the models are summed in a tree.  They stay on the workers: only the last one comes to the
     client.  The same shards give the same bits, whatever the number of workers, and though one of them dies and its
-    work is done again.
+    work is done again (that `split` makes others of a file for another number of pieces goes without saying).
 
     Parameters
     ----------
@@ -62,7 +62,8 @@ def fit(
     shards : a list of paths, or of (X, y) pairs; a pair of Dask arrays; or a Dask bag
         Paths are svmlight text, which the workers must find under the same names; `split` cuts a large file into such
         shards.  Dask arrays are taken by their blocks of rows, each with all columns.  A partition of a bag is a list
-        of (X, y) pairs.  What is not text stays in the memory of the workers for as long as the run takes.
+        of (X, y) pairs.  What is not text stays in the memory of the cluster for as long as the run takes: what Dask
+        computes on the workers, pairs that are given here on the scheduler, too.
     client : dask.distributed.Client, optional
         By default a cluster of processes on this machine, one for each core, which is closed again.
     rounds : int
@@ -94,9 +95,11 @@ def fit(
     for_text |= {"n_features": n_features} if n_features else {}
     go_on = training.warm_start and estimator.__sklearn_is_fitted__()
     base = estimator._learner if go_on else None
+    if base is not None:
+        base.go_on_with(rule, training)  # which says what cannot change
     seed = int(check_random_state(estimator.random_state).randint(2**31)) if training.shuffle else 0
-    plan = Plan(rule, training, how, Reading(**reading), Space(n_features, hash_bits, None, 1), seed=seed)
-    given = listed(shards)
+    plan = Plan(rule, training, how, Reading(**reading), Space(n_features, hash_bits), seed=seed)
+    given = as_list(shards)
     texts = isinstance(given, list) and isinstance(given[0], str)
     if for_text and not texts:
         raise ValueError(f"{next(iter(for_text))} is for shards of text, and these are matrices")
@@ -104,7 +107,7 @@ def fit(
     own: AbstractContextManager[Any] = local_cluster(usable_cores()) if client is None else nullcontext(client)
     with own as engine:
         learner, told = train_on(engine, list(named(given, engine)), plan, rounds, base, skip_bad_shards, report)
-    for failure in told.failures:
+    for failure in told.failures.values():
         say(f"shard left out: {failure}")
     before = base.tally["unsolved"] if base else 0
     estimator._adopt(learner)
@@ -123,7 +126,7 @@ def _with_labels(plan: Plan, labels: Sequence[Any] | None, texts: bool, base: Le
     classes = np.unique(np.asarray(labels))
     if base is not None and not np.array_equal(classes, base.classes):
         raise ValueError(f"labels must be those that the model has, {base.classes.tolist()}, got {labels!r}")
-    if classes.ndim != 1 or len(classes) < 2:
+    if np.ndim(labels) != 1 or len(classes) < 2:
         raise ValueError(f"labels must be two or more different ones, got {labels!r}")
     if not texts:
         return replace(plan, classes=classes)

@@ -43,6 +43,10 @@ class DataError(ValueError):
         super().__init__(place + what)
 
 
+class NoExamplesError(DataError):
+    """Data without a single row."""
+
+
 class UsageError(Exception):
     """A command that makes no sense; the words are for the one who typed it."""
 

@@ -60,6 +60,9 @@ class Training(Options):
     verbose: int = option(0, LEVEL, "Let `fit` show a progress bar on standard error.")
 
 
+BUILT_WITH = ("initial_variance", "fit_intercept", "n_constraints", "multiclass_update", "dtype")  # stays as it was
+
+
 class Learner:
     """Rule + state + labels.  `classes` are sorted; of two, the second one is the positive one, and of more, each has a
     block of weights of its own; a regression has none."""
@@ -158,6 +161,14 @@ class Learner:
                     f"class_weight names {label!r}, which is not one of the labels {self.classes.tolist()}"
                 )
         return dict(class_weight)
+
+    def class_weights(self, labels: NDArray[Any], counts: dict[Any, int]) -> NDArray[np.float64]:
+        """The weights that `class_weight` gives to rows; empty for 1."""
+        factors = self.class_factors(counts)
+        weights = np.ones(len(labels)) if factors else NONE
+        for label, factor in factors.items():
+            weights[labels == label] *= factor
+        return weights
 
     @property
     def several(self) -> bool:

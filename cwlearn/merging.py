@@ -6,7 +6,7 @@ A Gaussian has numbers that can be added up (J12 section 7.10; A = S^-1 is the p
                                             result does not depend on order or grouping and, where gains do not depend
                                             on what was seen, it is that of one learner that has seen all rows
     kl          the same, and the prior     the paper's sum of A and of A mu, which counts the prior once for each model
-                for each model              (but what all of them began with beyond it, a base, once)
+                for each model              (unless they began with more, a base, which counts once)
     l2          S and mu                    plain averages
 
 A `Sum` takes models in one after the other, or whole sums, and makes a learner of them at the end.
@@ -15,7 +15,7 @@ A `Sum` takes models in one after the other, or whole sums, and makes a learner 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 
 from cwlearn.diagonal_state import DiagonalState
 from cwlearn.errors import ModelError, listed
-from cwlearn.learner import Learner, Training
+from cwlearn.learner import BUILT_WITH, Learner, Training
 from cwlearn.options import one_of, require
 from cwlearn.rules import Rule
 from cwlearn.state import NONE, LinearState, Tally, new_tally
 
+UNCERTAIN = 1e-6  # rounding by which a variance may rise
 HOW = one_of("posterior", "kl", "l2")
-BUILT_WITH = ("initial_variance", "fit_intercept", "dtype", "n_constraints", "multiclass_update")
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class Sum:
 
     def __add__(self, other: Sum) -> Sum:
         both = copy.deepcopy(self)
-        both += other
+        both += copy.deepcopy(other) if self.kind is None else other  # an empty sum becomes the other
         return both
 
     def __iadd__(self, other: Sum) -> Sum:
@@ -205,7 +205,7 @@ class Sum:
             state.set_moments(self._spread, self._place)
         else:
             self._add_beginning(base, 1, origin)
-            if self.how == "kl":  # which counts the prior once for each model
+            if self.how == "kl" and base is None:  # which counts the prior once for each model
                 self._add_beginning(None, self.count - 1, origin)
             state.set_natural(self._spread, self._place)
         rows = self._tally["rows"]
@@ -226,14 +226,28 @@ def check_confidences(rule: Rule, how: str) -> None:
 def _check_base(kind: Kind, learner: Learner, base: Learner) -> None:
     """Refuse a base that the learner cannot have begun as; parameters may have changed since."""
     kind.require(replace(Kind.of(base, "the base"), rule=kind.rule, training=kind.training))
-    built = [(one.rule.name, one.rule.covariance, one.state.prior_variance) for one in (learner, base)]
-    if built[0] != built[1]:
-        raise ModelError(f"{kind.name} and the base cannot be merged: {built[0]} and {built[1]}")
-    if learner.state.n_features < base.state.n_features or learner.tally["rows"] < base.tally["rows"]:
-        raise ModelError(
-            f"{kind.name} cannot have gone on from the base: it has {learner.state.n_features:,} features and "
-            f"{learner.tally['rows']:,} rows, and the base {base.state.n_features:,} and {base.tally['rows']:,}"
-        )
+    built: dict[str, Callable[[Learner], Any]] = {
+        "rule": lambda one: one.rule.name,
+        "covariance": lambda one: one.rule.covariance,
+        "prior variance": lambda one: one.state.prior_variance,
+    }
+    for name, of in built.items():
+        if of(learner) != of(base):
+            raise ModelError(f"{kind.name} and the base cannot be merged: {name} {of(learner)!r} and {of(base)!r}")
+    grown: dict[str, Callable[[Learner], int]] = {
+        "features": lambda one: one.state.n_features,
+        "rows": lambda one: one.tally["rows"],
+        "updates": lambda one: one.tally["updates"],
+        "mistakes": lambda one: one.tally["mistakes"],
+    }
+    for name, count in grown.items():
+        if count(learner) < count(base):
+            raise ModelError(
+                f"{kind.name} cannot have gone on from the base: it has {count(learner):,} {name}, the base {count(base):,}"
+            )
+    known = _linear(base).variance
+    if (_linear(learner).variance[: len(known)] > known * (1 + UNCERTAIN)).any():
+        raise ModelError(f"{kind.name} cannot have gone on from the base: it is less certain of some weights")
 
 
 def merge(learners: Iterable[tuple[str, Learner]], how: str, base: Learner | None = None) -> Learner:

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.errors import DataError, ModelError
+from cwlearn.errors import DataError, ModelError, NoExamplesError
 from cwlearn.labels import Labels
 from cwlearn.learner import Learner, Training, blocks_of, check_update, row_dtype, state_bytes
 from cwlearn.machine import free_memory
@@ -24,11 +24,9 @@ from cwlearn.options import COUNT, NOTHING, SIZE, THREADS, Check, Options, is_in
 from cwlearn.row_store import DiskStore, MemoryStore
 from cwlearn.rows import Rows
 from cwlearn.rules import Rule
-from cwlearn.state import NONE
 from cwlearn.svmlight import CHUNK_BYTES, Batch, Reader, Reading
 from cwlearn.text_files import displayed, fingerprint, total_size
 
-NO_EXAMPLES = "no examples"
 HASH_BITS = Check("an integer from 1 to 40", lambda value: is_integer(value) and 1 <= value <= 40, int, "N")
 
 
@@ -43,7 +41,8 @@ class Space(Options):
     memory: int | None = option(
         None,
         NOTHING | SIZE,
-        "Bytes for the rows between two epochs, and for weights whose number is not given; None: half of what is free.",
+        "Bytes for the rows between two epochs, and for weights whose number is not given; None: half of what is free. "
+        "With several workers, for each of them; None: 1G.",
     )
     threads: int | None = option(None, NOTHING | THREADS, "Threads that parse text; None: one for each core.")
 
@@ -111,6 +110,8 @@ class Run:
         if self.learner is not None:
             self.labels = Labels.of(self.learner)
             self._hash_bits = self.learner.hash_bits
+            if self.space.hash_bits not in (None, self._hash_bits):
+                raise ValueError(f"hash_bits of the model is {self._hash_bits or None}, not {self.space.hash_bits}")
             check_hashed_size(self.space.features, self._hash_bits)
             self.learner.go_on_with(self.rule, self.training)
 
@@ -353,15 +354,11 @@ class Run:
 
     def _weights(self, labels: NDArray[np.float64]) -> NDArray[np.float64]:
         assert self.learner is not None
-        factors = self.learner.class_factors(self.labels.counts)
-        weights = np.ones(len(labels)) if factors else NONE
-        for label, factor in factors.items():
-            weights[labels == label] *= factor
-        return weights
+        return self.learner.class_weights(labels, self.labels.counts)
 
     def _refuse(self) -> NoReturn:
         """Say why nothing could be learned."""
         path = displayed(self.paths[0]) if len(self.paths) == 1 else None
         if not self.rows:
-            raise DataError(NO_EXAMPLES if path else f"{NO_EXAMPLES} in any of {len(self.paths)} files", path)
+            raise NoExamplesError("no examples" if path else f"no examples in any of {len(self.paths)} files", path)
         raise DataError(f"two labels are needed to learn a classifier, found only {self.labels.names[0]}", path)

@@ -14,7 +14,7 @@ from cwlearn.shard_tasks import Broken
 from cwlearn.text_files import part_name
 
 
-def listed(shards: Any) -> Any:
+def as_list(shards: Any) -> Any:
     """Dask's collections as they are; all else as a list, of paths or of pairs."""
     if _from_dask(shards) or (isinstance(shards, tuple) and len(shards) == 2 and all(map(_from_dask, shards))):
         return shards

@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.errors import DataError
+from cwlearn.errors import DataError, NoExamplesError
 from cwlearn.labels import Labels, labels_for
 from cwlearn.learner import Learner, Training, row_dtype
 from cwlearn.merging import Sum
-from cwlearn.out_of_core import NO_EXAMPLES, Run, Space, Watch
+from cwlearn.out_of_core import Run, Space, Watch
 from cwlearn.rows import as_rows
 from cwlearn.rules import Rule
-from cwlearn.state import NONE
 from cwlearn.svmlight import CHUNK_BYTES, Reader, Reading
 from cwlearn.text_files import displayed, total_size
 
+BROUGHT_ABOUT = (ValueError, TypeError, ArithmeticError, OSError)  # errors that are the fault of a shard
 SAMPLE_BYTES = 1 << 16  # at the beginning of a text, whose labels are looked for before it is learned from
 SAMPLED_TOGETHER = 4  # texts in one task: a look at each takes less time than a task
 
@@ -42,7 +42,6 @@ class Plan:
     labels: dict[float, str] | None = None  # of text, once they are known
     guessed: bool = False  # these labels: there may be others
     classes: Any = None  # of matrices
-    again: bool = False  # shards are read in several rounds
     seed: int = 0
     stop: threading.Event | None = None  # set where everybody is to end
 
@@ -66,7 +65,7 @@ class Share:
     rows: int = 0
     nonzeros: int = 0
     bad_lines: int = 0
-    failures: list[str] = field(default_factory=list)
+    failures: dict[str, str] = field(default_factory=dict)  # what is wrong with shards, by name
     skipped_lines: list[str] = field(default_factory=list)
     labels: dict[float, str] = field(default_factory=dict)  # that texts have, where those of the plan are guessed
     missed: bool = False  # some of them are not in the plan: nothing was learned where they are
@@ -115,8 +114,7 @@ def _labels_of(shard: Any, name: str, plan: Plan, thorough: bool) -> tuple[dict[
     try:
         if not isinstance(shard, str):
             return {label: str(label) for label in _classes(*_opened(shard)).tolist()}, ""
-        if total_size([shard]) is None:
-            raise DataError("can be read but once: give all its labels (--labels)", displayed(shard))
+        _check_file(shard)
         dtype = row_dtype(plan.rule, plan.training)
         size = CHUNK_BYTES if thorough else SAMPLE_BYTES
         with closing(iter(Reader(shard, plan.reading, dtype=dtype, threads=1, chunk_bytes=size))) as batches:
@@ -126,9 +124,16 @@ def _labels_of(shard: Any, name: str, plan: Plan, thorough: bool) -> tuple[dict[
                 if not thorough:
                     labels.look_ahead([shard], plan.reading.grammar(labelled=True))
                     break
-    except Exception as error:
+    except BROUGHT_ABOUT as error:
         return labels.texts, _failure(error, name)
     return labels.texts, ""
+
+
+def _check_file(path: str) -> None:
+    if total_size([path]) is None:
+        raise DataError(
+            "can be read but once, and a shard may have to be read again: it must be a file", displayed(path)
+        )
 
 
 def _opened(shard: Any) -> tuple[Any, NDArray[Any]]:
@@ -167,14 +172,13 @@ def learn(shard: Any, name: str, plan: Plan, base: Learner | None) -> Share:
             learner = _learn_matrix(*_opened(shard), plan, learner, share)
         if learner is not None:
             share.total = Sum.of(plan.how, learner, name, base)
-    except Exception as error:  # whatever a shard can bring about: the others go on
-        return Share(Sum(plan.how), failures=[_failure(error, name)])
+    except BROUGHT_ABOUT as error:  # the others go on
+        return Share(Sum(plan.how), failures={name: _failure(error, name)})
     return share
 
 
 def _learn_text(path: str, plan: Plan, learner: Learner | None, share: Share) -> Learner | None:
-    if plan.again and total_size([path]) is None:
-        raise DataError("can be read but once, not in every round", displayed(path))
+    _check_file(path)
     labels = labels_for(plan.rule, plan.labels, guessed=plan.guessed)
     watch = _Witness(plan, labels)
     random_state = np.random.RandomState(plan.seed)
@@ -183,9 +187,7 @@ def _learn_text(path: str, plan: Plan, learner: Learner | None, share: Share) ->
         learner = run.train()
     except _LabelsMissedError:
         learner, share.missed = None, True
-    except DataError as error:
-        if run.rows or not error.what.startswith(NO_EXAMPLES):
-            raise
+    except NoExamplesError:
         learner = None  # an empty shard has nothing to add
     share.rows, share.nonzeros, share.bad_lines = run.rows, run.nonzeros, run.bad_lines
     share.skipped_lines = watch.skipped_lines
@@ -210,10 +212,7 @@ def _learn_matrix(X: Any, y: NDArray[Any], plan: Plan, learner: Learner | None, 
     learner.go_on_with(plan.rule, plan.training)
     learner.grow(rows.n_features)
     counts = {label: int(np.sum(y == label)) for label in learner.classes.tolist()}
-    factors = learner.class_factors(counts)
-    weights = np.ones(len(y)) if factors else NONE
-    for label, factor in factors.items():
-        weights[y == label] *= factor
+    weights = learner.class_weights(y, counts)
     share.rows, share.nonzeros = rows.n_rows, len(rows.values)
     learner.train(rows, learner.encode(y), weights, np.random.RandomState(plan.seed))
     return learner
@@ -236,7 +235,7 @@ def combine(one: Share, other: Share) -> Share:
         one.rows + other.rows,
         one.nonzeros + other.nonzeros,
         one.bad_lines + other.bad_lines,
-        one.failures + other.failures,
+        one.failures | other.failures,
         one.skipped_lines + other.skipped_lines,
         {**other.labels, **one.labels},
         one.missed or other.missed,

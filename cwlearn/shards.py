@@ -18,13 +18,13 @@ import numpy as np
 
 from cwlearn.errors import DataError, listed
 from cwlearn.learner import Learner
-from cwlearn.machine import free_memory
 from cwlearn.merging import HOW, check_confidences
 from cwlearn.options import BOOLEAN, COUNT, NOTHING, Check, Options, option
-from cwlearn.out_of_core import NO_EXAMPLES
 from cwlearn.shard_tasks import QUICK, SAMPLED_TOGETHER, Plan, Share, combine, find_labels, finish, learn, without_model
 from cwlearn.text_files import part_name, split, total_size
 
+LATE = 3  # how often a round may be run again because of labels that came late
+SHARD_MEMORY = 1 << 30  # bytes for the rows of a shard between two epochs; more of them go through a file
 ADDRESS = Check("an address such as tcp://host:8786", lambda value: isinstance(value, str) and value, str, "ADDRESS")
 
 
@@ -122,29 +122,34 @@ def train(
     if not shards:
         raise DataError("no shards")
     check_confidences(plan.rule, plan.how)
+    # A worker has one thread, and no less or more memory than others: the same shards must give the same bits.
+    space = replace(plan.space, memory=plan.space.memory or SHARD_MEMORY, threads=1)
+    plan = replace(plan, space=space, training=replace(plan.training, verbose=0))
     if getattr(plan.rule, "class_weight", None) == "balanced":
         raise ValueError("class_weight='balanced' must count all rows first: give a weight for each label")
-    plan = replace(plan, again=rounds > 1)
     if base is None and plan.rule.task == "classification" and plan.labels is None and plan.classes is None:
         plan = _with_labels(engine, shards, plan)
-    model, failures = base, dict[str, None]()
+    model, failures = base, dict[str, str]()
     for turn in range(rounds):
         model, told = _round(engine, shards, plan, turn, model, report)
-        while told.missed:  # labels that came late; all shards must know of all of them
+        for _ in range(LATE):
+            labels = _labels_after(plan, told, skip_bad)
+            if labels is None:
+                break
             report(-len(shards))
-            known = len(plan.labels or {})
-            plan = replace(plan, labels={**told.labels, **(plan.labels or {})})
-            assert len(plan.labels or {}) > known, "the same labels were missed again"
+            plan = replace(plan, labels=labels)
             model, told = _round(engine, shards, plan, turn, base, report)
-        failures |= dict.fromkeys(told.failures)
+        if told.missed:
+            raise DataError("new labels turned up whenever the shards were read: are they being changed?")
+        failures = told.failures | failures
         if failures and not skip_bad:
-            raise DataError(_summary([*failures]))
+            raise DataError(_summary([*failures.values()]))
         if told.bad_lines > (most := plan.reading.max_bad):
             raise DataError(f"{told.skipped_lines[most]} (in all shards more than {most:,} bad lines: --max-bad)")
         if not told.rows:
-            none = NO_EXAMPLES if len(shards) == 1 else f"{NO_EXAMPLES} in any of {len(shards)} shards"
-            raise DataError(f"{none}: {_summary([*failures])}" if failures else none)
-    return model, replace(told, failures=[*failures])
+            none = "no examples" if len(shards) == 1 else f"no examples in any of {len(shards)} shards"
+            raise DataError(f"{none}: {_summary([*failures.values()])}" if failures else none)
+    return model, replace(told, failures=failures)
 
 
 def _round(
@@ -168,8 +173,20 @@ def _round(
     return engine.submit(finish, share, base), told.result()
 
 
+def _labels_after(plan: Plan, told: Share, skip_bad: bool) -> dict[float, str] | None:
+    """The labels that a round should have had, if they are others: those that came late, as all shards must know of
+    all, and without those that only shards have which are left out."""
+    guess = plan.labels or {}
+    if told.missed:
+        return {**told.labels, **guess}
+    if plan.guessed and told.failures and skip_bad and 1 < len(told.labels) < len(guess):
+        return told.labels
+    return None
+
+
 def _summary(failures: list[str]) -> str:
-    more = f" (and {len(failures) - 1:,} more shards)" if len(failures) > 1 else ""
+    others = len(failures) - 1
+    more = f" (and {others:,} more {'shard' if others == 1 else 'shards'})" if others else ""
     return f"{failures[0]}{more}"
 
 
@@ -220,9 +237,8 @@ def train_in_threads(
     report: Callable[[int], object] = lambda done: None,
 ) -> tuple[Learner, Share]:
     """Train with threads of this process."""
-    memory = (plan.space.memory or free_memory() // 2) // max(1, len(shards))  # the same for any number of workers
     stop = threading.Event()
-    plan = replace(plan, stop=stop, space=replace(plan.space, memory=max(1, memory), threads=1))
+    plan = replace(plan, stop=stop)
     engine = Threads(sharing.workers or 1)
     try:
         model, told = train(engine, shards, plan, sharing.rounds, base, sharing.skip_bad_shards, report)

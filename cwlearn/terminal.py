@@ -56,6 +56,12 @@ class Bar:
             self._bar.close()
             self._bar = None
 
+    def end(self) -> None:
+        """Close it for good: who reports late is not heard any more."""
+        with self._moving:
+            self._wanted = False
+            self.close()
+
 
 class Attendant(Watch):
     """Shows how the training goes, keeps checkpoints, and stops it between two blocks of rows when asked to."""

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import IO, Any
 
 import numpy as np
@@ -42,6 +43,15 @@ class Part(str):
         part = super().__new__(cls, path)
         part.start, part.stop = start, stop
         return part
+
+    @cached_property
+    def lines_before(self) -> int:
+        """Counted only if something is wrong with a line."""
+        count, left = 0, self.start
+        with open(self, "rb", buffering=0) as file:
+            while left and (text := file.read(min(left, 1 << 20))):
+                count, left = count + text.count(b"\n"), left - len(text)
+        return count
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Part, (str(self), self.start, self.stop)
@@ -367,13 +377,7 @@ def end_of_line(text: NDArray[np.uint8], start: int) -> int:
 
 def lines_before(path: str) -> int:
     """Lines of the file that come before what is meant of it."""
-    if not isinstance(path, Part):
-        return 0
-    count, left = 0, path.start
-    with open(path, "rb", buffering=0) as file:
-        while left and (text := file.read(min(left, 1 << 20))):
-            count, left = count + text.count(b"\n"), left - len(text)
-    return count
+    return path.lines_before if isinstance(path, Part) else 0
 
 
 def split(path: str, pieces: int) -> list[str]:
@@ -381,13 +385,13 @@ def split(path: str, pieces: int) -> list[str]:
     if pieces <= 1 or not is_plain(path):
         return [path]
     with open(path, "rb") as file:
-        size = file.seek(0, 2)
-        cuts = [0]
+        first, last = (path.start, path.stop) if isinstance(path, Part) else (0, file.seek(0, 2))
+        cuts = [first]
         for piece in range(1, pieces):
-            cut = _next_line(file, max(cuts[-1], size * piece // pieces))
-            if cuts[-1] < cut < size:
+            cut = _next_line(file, max(cuts[-1], first + (last - first) * piece // pieces))
+            if cuts[-1] < cut < last:
                 cuts.append(cut)
-    return [Part(path, start, stop) for start, stop in zip(cuts, [*cuts[1:], size], strict=True)]
+    return [Part(path, start, stop) for start, stop in zip(cuts, [*cuts[1:], last], strict=True)]
 
 
 def _next_line(file: IO[bytes], place: int) -> int:

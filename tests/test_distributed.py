@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import signal
 import time
@@ -156,6 +157,34 @@ def test_warm_starts_go_on_from_what_was_known(client, files):
     first = model._learner.tally["rows"]
     distributed.fit(model, files[4:], client)
     assert model._learner.tally["rows"] > first
+
+
+def test_a_warm_start_survives_the_death_of_all_workers(files):
+    from cwlearn.cluster import local_cluster
+
+    def model():
+        return package.AROWClassifier(warm_start=True, epochs=50, random_state=0)
+
+    with local_cluster(1) as own:
+        known = distributed.fit(model(), files[:4], own)
+        expected = distributed.fit(copy.deepcopy(known), files[4:], own)
+        killed = []
+
+        def kill(done):
+            if not killed:
+                killed.append(next(iter(own.run(os.getpid).values())))
+                os.kill(killed[0], signal.SIGKILL)
+
+        survivor = distributed.fit(copy.deepcopy(known), files[4:], own, report=kill)
+    assert killed
+    assert bits(survivor) == bits(expected)
+
+
+def test_shards_that_do_not_fit_into_memory_give_the_bits_of_threads(client, files, tmp_path):
+    flags = ["--epochs", 3, "--memory", "2K", "--quiet"]
+    succeed("train", *files, "-m", tmp_path / "a.npz", "--scheduler", client.scheduler.address, *flags)
+    succeed("train", *files, "-m", tmp_path / "b.npz", "--workers", 2, *flags)
+    assert bits(package.load(tmp_path / "a.npz")) == bits(package.load(tmp_path / "b.npz"))
 
 
 def test_a_bad_shard_fails_with_its_place_or_is_left_out(client, files, capsys):

@@ -125,7 +125,7 @@ def test_shards_that_do_not_fit_into_memory_give_the_same_bits_for_any_number_of
     stores = []
     original = out_of_core.DiskStore
     monkeypatch.setattr(out_of_core, "DiskStore", lambda *args: stores.append(1) or original(*args))
-    plan = Plan(rules.AROW(), Training(epochs=2), "posterior", space=Space(memory=8 * 1000), seed=5)
+    plan = Plan(rules.AROW(), Training(epochs=2), "posterior", space=Space(memory=1000), seed=5)
     named = files_as_shards([str(path) for path in files], 1)
     found = [train_in_threads(named, Sharing(workers=n), plan, None)[0] for n in (1, 2, 4)]
     assert stores
@@ -273,18 +273,64 @@ def test_bad_lines_are_counted_over_all_shards(files, tmp_path):
     assert "in all shards more than 2 bad lines: --max-bad" in message
 
 
-def test_what_can_be_read_but_once_is_refused_where_it_must_be_read_again(tmp_path):
+def test_a_shard_that_can_be_read_but_once_is_refused(files, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     flags = ["-m", tmp_path / "m", "--workers", 2]
-    assert "pipe: can be read but once: give all its labels" in fail("train", tmp_path / "pipe", *flags)
-    flags += ["--labels=1,2", "--rounds", 2]
-    assert "pipe: can be read but once, not in every round" in fail("train", tmp_path / "pipe", *flags)
+    for more in (["--labels=-1,1"], []):
+        message = fail("train", tmp_path / "pipe", *files, *flags, *more)
+        assert "pipe: can be read but once, and a shard may have to be read again" in message
+
+
+def test_the_memory_for_weights_is_that_of_a_worker_however_many_shards_there_are(tmp_path):
+    for number in range(20):
+        (tmp_path / f"{number}.svm").write_text("1 1:1\n-1 200000:1\n")
+    paths = [tmp_path / f"{number}.svm" for number in range(20)]
+    succeed("train", *paths, "-m", tmp_path / "m", "--workers", 2, "--memory", "4M", "--epochs", 1)
+    assert "--memory" in fail("train", *paths, "-m", tmp_path / "m", "--workers", 2, "--memory", "1M", "--epochs", 1)
+
+
+def test_labels_of_a_shard_that_is_left_out_are_left_out_too(files, tmp_path):
+    files[2].write_text("9 1:1\n9 2:x\n")
+    succeed("train", *files, "-m", tmp_path / "m", "--workers", 2, "--skip-bad-shards")
+    assert model_file.load(tmp_path / "m").label_names == ["-1", "+1"]
+
+
+def test_a_shard_that_fails_in_every_round_is_told_of_once(files, tmp_path):
+    files[2].write_text("1 1:1\n1 2:x\n")
+    flags = ["--workers", 2, "--skip-bad-shards", "--rounds", 3, "--json"]
+    assert len(succeed("train", *files, "-m", tmp_path / "m", *flags).json["shards_left_out"]) == 1
+
+
+def test_a_fault_of_ours_is_not_blamed_on_a_shard(files, monkeypatch):
+    def broken(*args):
+        raise MemoryError("none left")
+
+    monkeypatch.setattr(shard_tasks, "_learn_text", broken)
+    plan = Plan(rules.AROW(), Training(), "posterior")
+    with pytest.raises(MemoryError, match="none left"):
+        train_in_threads(
+            files_as_shards([str(path) for path in files], 2), Sharing(workers=2, skip_bad_shards=True), plan, None
+        )
+
+
+def test_hashes_of_a_model_that_goes_on_stay_as_they_are(files):
+    model = package.train_svmlight(files[0], package.AROWClassifier(warm_start=True), hash_bits=6)
+    with pytest.raises(ValueError, match="hash_bits of the model is 6, not 10"):
+        package.train_svmlight(files[0], model, hash_bits=10)
+
+
+def test_parts_of_parts_are_parts_of_the_same_lines(tmp_path):
+    path = tmp_path / "data.svm"
+    path.write_text(random_text(), newline="")
+    first, second = split(str(path), 2)
+    halves = split(second, 2)
+    assert [halves[0].start, halves[-1].stop] == [first.stop, second.stop]
 
 
 def test_a_bad_shard_fails_the_run_after_the_others_with_its_place(files):
     files[3].write_text("1 1:1\n1 2:x\n")
     files[6].unlink()
-    with pytest.raises(DataError, match=r"part-3\.svm:2:3: value is not .* \(and 1 more shards\)"):
+    with pytest.raises(DataError, match=r"part-3\.svm:2:3: value is not .* \(and 1 more shard\)"):
         in_threads(files)
 
 
