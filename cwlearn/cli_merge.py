@@ -9,10 +9,12 @@ import time
 from cwlearn import model_file
 from cwlearn.atomic_file import check_writable
 from cwlearn.cli_common import add_output
-from cwlearn.errors import listed, shown
+from cwlearn.errors import UsageError, listed, shown
 from cwlearn.flags import checked
 from cwlearn.merging import HOW, Sum
+from cwlearn.messages import tell_repeated
 from cwlearn.terminal import Bar
+from cwlearn.text_files import STDIN
 
 EXAMPLE = "  cwlearn merge monday.npz tuesday.npz -m week.npz       what both have learned, in one model"
 
@@ -37,7 +39,11 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
+    if STDIN in (arguments.model, *arguments.models):
+        raise UsageError("models are read from files and written to files: - names none")
     check_writable(arguments.model)
+    if not arguments.quiet:
+        tell_repeated(arguments.models)
     start = time.perf_counter()
     bar = Bar(arguments.quiet or arguments.json)
     bar.begin("merging", len(arguments.models), " models")

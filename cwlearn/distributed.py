@@ -87,7 +87,9 @@ def fit(
     if client is not None and not is_client(client):
         raise TypeError(f"client must be a dask.distributed.Client, such as Client('tcp://host:8786'), got {client!r}")
     rule, training, _ = estimator._options()
-    Sharing(rounds=rounds, how=how)  # which checks them
+    Sharing(rounds=rounds, how=how, skip_bad_shards=skip_bad_shards)  # which checks them
+    if not callable(report):
+        raise TypeError(f"report must be callable, got {report!r}")
     for name in reading:
         if name not in (known := [item.name for item in fields(Reading)]):
             raise TypeError(f"fit() got an unexpected argument {name!r}; those for reading text are {', '.join(known)}")

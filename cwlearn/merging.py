@@ -111,7 +111,8 @@ class Sum:
         self._lag: NDArray[np.float64] = NONE  # what averages fall behind the means by, for averaged rules
         self._tally = new_tally()
         self._weight = 0.0  # of all rows in `surprise`, which is a weighted sum
-        self._origins = 0.0  # sum of the means that intercepts began at
+        self._origins = 0.0  # what intercepts began at, times the rows seen since, so that grouping does not matter
+        self._seen = 0  # these rows
 
     @classmethod
     def of(cls, how: str, learner: Learner, name: str, base: Learner | None = None) -> Sum:
@@ -131,7 +132,8 @@ class Sum:
         if learner.rule.averaged:
             assert isinstance(state, DiagonalState)
             one._lag = state.average / max(1, learner.tally["rows"])
-        one._origins = learner.origin
+        one._origins = learner.origin * learner.tally["rows"]
+        one._seen = learner.tally["rows"]
         one._count_rows(learner.tally, 1)
         if base is not None:
             one._count_rows(base.tally, -1)
@@ -178,6 +180,7 @@ class Sum:
         self.count += other.count
         self._weight += other._weight
         self._origins += other._origins
+        self._seen += other._seen
         for key, value in other._tally.items():
             self._tally[key] += value  # type: ignore[literal-required]
         if len(other.kind.feature_names or ()) > len(self.kind.feature_names or ()):
@@ -192,7 +195,7 @@ class Sum:
         """The same, in less memory: the sum is of no use any more."""
         if self.kind is None:
             raise ModelError("there is no model to merge")
-        origin = self._origins / self.count
+        origin = self._origins / self._seen if self._seen else 0.0
         learner = self.kind.learner(len(self._place) - 1)
         learner.origin = origin
         state = _linear(learner)
@@ -243,7 +246,8 @@ def _check_base(kind: Kind, learner: Learner, base: Learner) -> None:
     for name, count in grown.items():
         if count(learner) < count(base):
             raise ModelError(
-                f"{kind.name} cannot have gone on from the base: it has {count(learner):,} {name}, the base {count(base):,}"
+                f"{kind.name} cannot have gone on from the base: it has {count(learner):,} {name}, and the base "
+                f"{count(base):,}"
             )
     known = _linear(base).variance
     if (_linear(learner).variance[: len(known)] > known * (1 + UNCERTAIN)).any():

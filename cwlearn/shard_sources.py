@@ -104,7 +104,14 @@ def _stacked(pairs: Iterable[tuple[Any, Any]]) -> Any:
         return np.empty((0, 1)), np.empty(0)
     try:
         rows, targets = zip(*pairs, strict=True)
-        X = vstack(rows).tocsr() if any(map(issparse, rows)) else np.concatenate([np.atleast_2d(part) for part in rows])
+        if all(hasattr(part, "columns") for part in rows):
+            import pandas
+
+            X: Any = pandas.concat(rows)  # by the names of the columns
+        elif any(map(issparse, rows)):
+            X = vstack(rows).tocsr()
+        else:
+            X = np.concatenate([np.atleast_2d(part) for part in rows])
         return X, np.concatenate([np.atleast_1d(part) for part in targets])
     except Exception as error:
         return Broken(f"expected pairs (X, y) that can be stacked: {error}")

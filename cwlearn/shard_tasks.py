@@ -202,6 +202,9 @@ def _learn_matrix(X: Any, y: NDArray[Any], plan: Plan, learner: Learner | None, 
         raise DataError(f"y must have one entry for each of {rows.n_rows} rows, got shape {y.shape}")
     if not rows.n_rows:
         return None
+    if plan.rule.task == "regression" and not np.isfinite(y.astype(float)).all():
+        row = int(np.flatnonzero(~np.isfinite(y.astype(float)))[0])
+        raise DataError(f"target {y[row]} of row {row} is not a finite number")
     names = _column_names(X)
     if learner is None:
         learner = Learner(plan.rule, plan.training, plan.classes, rows.n_features)

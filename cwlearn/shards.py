@@ -147,7 +147,7 @@ def train(
         if told.bad_lines > (most := plan.reading.max_bad):
             raise DataError(f"{told.skipped_lines[most]} (in all shards more than {most:,} bad lines: --max-bad)")
         if not told.rows:
-            none = "no examples" if len(shards) == 1 else f"no examples in any of {len(shards)} shards"
+            none = _no_examples(shards)
             raise DataError(f"{none}: {_summary([*failures.values()])}" if failures else none)
     return model, replace(told, failures=failures)
 
@@ -184,6 +184,10 @@ def _labels_after(plan: Plan, told: Share, skip_bad: bool) -> dict[float, str] |
     return None
 
 
+def _no_examples(shards: Sequence[tuple[Any, str]]) -> str:
+    return f"{shards[0][1]}: no examples" if len(shards) == 1 else f"no examples in any of {len(shards)} shards"
+
+
 def _summary(failures: list[str]) -> str:
     others = len(failures) - 1
     more = f" (and {others:,} more {'shard' if others == 1 else 'shards'})" if others else ""
@@ -206,9 +210,11 @@ def _with_labels(engine: Engine, shards: Sequence[tuple[Any, str]], plan: Plan) 
         if len(found) > 1:
             break
     else:
-        only = f"only {listed([*found.values()])}" if found else "none"
+        if not found:
+            raise DataError(_summary(failures) if failures else _no_examples(shards))
         why = f"; {_summary(failures)}" if failures else ""
-        raise DataError(f"two labels are needed to learn a classifier, found {only}{why}")
+        only = listed([*found.values()])
+        raise DataError(f"two labels are needed to learn a classifier, found only {only}{why}")
     if texts:
         return replace(plan, labels=found, guessed=not thorough)
     try:

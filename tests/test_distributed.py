@@ -347,6 +347,26 @@ def test_columns_of_data_frames_keep_their_names(client):
         distributed.fit(model.set_params(warm_start=True), [(other, y[20:])], client)
 
 
+def test_frames_in_a_bag_are_aligned_by_the_names_of_their_columns(client):
+    pandas = pytest.importorskip("pandas")
+    bag = pytest.importorskip("dask.bag")
+    X = pandas.DataFrame(np.random.default_rng(0).standard_normal((40, 3)), columns=["a", "b", "c"])
+    y = (X["a"] > 0).to_numpy()
+    turned = X[["c", "b", "a"]]
+    options = {"shuffle": False, "epochs": 1}
+    for second in (X, turned):
+        shards = bag.from_sequence([(X[:20], y[:20]), (second[20:], y[20:])], npartitions=1)
+        model = distributed.fit(package.AROWClassifier(**options), shards, client)
+        expected = package.AROWClassifier(**options).fit(X, y)
+        assert (model.coef_ == expected.coef_).all()
+        assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+
+
+def test_a_target_that_is_not_finite_is_named(client):
+    with pytest.raises(DataError, match="shard 0: target nan of row 1 is not a finite number"):
+        distributed.fit(package.AROWRegressor(), [(np.eye(2), [1.0, np.nan])], client)
+
+
 def test_split_checks_what_it_is_given(files, tmp_path):
     with pytest.raises(FileNotFoundError):
         distributed.split(tmp_path / "none.svm", 2)

@@ -91,6 +91,19 @@ def test_posterior_of_regressions_is_ridge_regression_on_all_rows():
     assert far.score(X, t + 1e4) > 0.9, "each began at another target"
 
 
+@pytest.mark.parametrize("how", ["posterior"])
+def test_regressions_that_began_elsewhere_merge_in_any_grouping(how):
+    X = np.random.default_rng(0).standard_normal((5, 3))
+    starts = [0.0, 500.0, -300.0]
+    parts = [
+        package.AROWRegressor(epochs=1, dtype="float64").fit(X[: 3 + i], X[: 3 + i, 0] + o)
+        for i, o in enumerate(starts)
+    ]
+    together = package.merge(parts, how)
+    pairwise = package.merge([package.merge(parts[:2], how), parts[2]], how)
+    np.testing.assert_allclose(pairwise.intercept_, together.intercept_, rtol=1e-12)
+
+
 @pytest.mark.parametrize("rule", [*SECOND_ORDER, *FULL], ids=rule_id)
 @pytest.mark.parametrize("n_labels", [2, 4])
 @pytest.mark.parametrize("how", HOW)
