@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +41,7 @@ def load(name: str) -> DataSet:
         raise ValueError(f"unknown data set {name!r}; known are {', '.join(_PARSERS)}")
     # The key changes with this source file and with the data folder: no stale cache after an edit.
     key = zlib.crc32(Path(__file__).read_bytes() + os.fsencode(_data_folder().resolve()))
-    cached = _cache_folder() / f"{name}-{key:08x}.npz"
+    cached = cache_folder() / f"{name}-{key:08x}.npz"
     if not cached.is_file():
         parsed, labels = _PARSERS[name]()
         order = np.random.RandomState(0).permutation(len(labels))  # a stream that no NumPy version will change
@@ -102,7 +103,7 @@ def _data_folder() -> Path:
     return Path(os.environ.get("CWLEARN_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 
 
-def _cache_folder() -> Path:
+def cache_folder() -> Path:
     if chosen := os.environ.get("CWLEARN_CACHE"):
         return Path(chosen)
     home = os.environ.get("HOME")
@@ -159,13 +160,28 @@ def _spamassassin() -> Parsed:
     return _texts([(mail["text"], mail["label"]) for mail in mails], "spam")
 
 
+def _amazon_row(line: str) -> dict[str, float]:
+    pairs = (token.rpartition(":") for token in line.split(" ")[:-1])  # the last token is the label
+    return {feature: float(count) for feature, _, count in pairs}
+
+
 def _amazon(domain: str) -> Parsed:
     rows, labels = [], []
     for label, kind in enumerate(("negative", "positive")):
         for line in _read(f"amazon-processed-acl/{domain}/{kind}.review.xz").decode().split("\n")[:-1]:
-            pairs = (token.rpartition(":") for token in line.split(" ")[:-1])  # the last token is the label
-            rows.append({feature: float(count) for feature, _, count in pairs})
+            rows.append(_amazon_row(line))
             labels.append(label)
+    return DictVectorizer(dtype=np.float32).fit_transform(rows), labels
+
+
+def _amazon_domains(*pair: str) -> Parsed:
+    """Reviews to be told apart by domain."""
+    rows, labels = [], []
+    for label, domain in enumerate(pair):
+        for kind in ("negative", "positive"):
+            for line in _read(f"amazon-processed-acl/{domain}/{kind}.review.xz").decode().split("\n")[:-1]:
+                rows.append(_amazon_row(line))
+                labels.append(label)
     return DictVectorizer(dtype=np.float32).fit_transform(rows), labels
 
 
@@ -176,6 +192,8 @@ def _svmlight(relative: str) -> Parsed:
 
 def _usps(*pair: int) -> Parsed:
     table = np.loadtxt((_read("usps/usps.train.csv.xz") + _read("usps/usps.test.csv.xz")).splitlines(), delimiter=",")
+    if not pair:
+        return csr_matrix(table[:, 1:]), table[:, 0].astype(int)
     table = table[np.isin(table[:, 0], pair)]
     return csr_matrix(table[:, 1:]), table[:, 0] == pair[1]
 
@@ -186,15 +204,19 @@ def _mnist(*pair: int) -> Parsed:
         return np.frombuffer(b"".join(parts), dtype=np.uint8)
 
     digits = read("labels-idx1", 8)
+    images = read("images-idx3", 16).reshape(-1, 28 * 28)
+    if not pair:
+        return csr_matrix(images, dtype=np.float32) / np.float32(255), digits
     chosen = np.isin(digits, pair)
-    return csr_matrix(read("images-idx3", 16).reshape(-1, 28 * 28)[chosen] / 255), digits[chosen] == pair[1]
+    return csr_matrix(images[chosen] / 255), digits[chosen] == pair[1]
 
 
+_DOMAINS = ("books", "dvd", "electronics", "kitchen")
 _PARSERS: dict[str, Callable[[], Parsed]] = {
     "20news-comp": partial(_newsgroups, "comp.sys.ibm.pc.hardware", "comp.sys.mac.hardware"),
     "20news-sci": partial(_newsgroups, "sci.electronics", "sci.med"),
     "20news-talk": partial(_newsgroups, "talk.politics.guns", "talk.politics.mideast"),
-    **{f"amazon-{domain}": partial(_amazon, domain) for domain in ("books", "dvd", "electronics", "kitchen")},
+    **{f"amazon-{domain}": partial(_amazon, domain) for domain in _DOMAINS},
     **{f"spam-u0{i}": partial(_svmlight, f"ecml2006-spam/task_a_u0{i}_eval_lab.tf.xz") for i in range(3)},
     "spamassassin": _spamassassin,
     "reuters-acq-earn": partial(_reuters, "acq", "earn"),
@@ -203,7 +225,11 @@ _PARSERS: dict[str, Callable[[], Parsed]] = {
     **{name: partial(_svmlight, f"libsvm-small/{name}.xz") for name in ("a9a", "w8a")},
     **{f"usps-{a}v{b}": partial(_usps, a, b) for a, b in ((0, 9), (1, 2), (3, 4), (3, 5), (5, 6), (7, 8))},
     "mnist-3v5": partial(_mnist, 3, 5),
+    **{f"amazon-{a}-{b}": partial(_amazon_domains, a, b) for a, b in combinations(_DOMAINS, 2)},
     "20news": _newsgroups,
+    "usps": _usps,
+    "mnist": _mnist,
 }
-MULTICLASS = ("20news",)
-NAMES: tuple[str, ...] = tuple(name for name in _PARSERS if name not in MULTICLASS)
+DOMAIN_PAIRS = tuple(f"amazon-{a}-{b}" for a, b in combinations(_DOMAINS, 2))
+MULTICLASS = ("20news", "usps", "mnist")
+NAMES: tuple[str, ...] = tuple(name for name in _PARSERS if name not in (*MULTICLASS, *DOMAIN_PAIRS))

@@ -90,13 +90,13 @@ def write_ten(folder: Path) -> None:
 
 
 def main() -> None:
-    from bench.datasets import _cache_folder  # brings all of scikit-learn, which who imports Files has to do without
+    from bench.datasets import cache_folder  # brings all of scikit-learn, which who imports Files has to do without
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scale", type=float, default=1, help="part of the 100,000 rows (default 1)")
     n_rows = round(100_000 * parser.parse_args().scale)
     key = zlib.crc32(Path(__file__).read_bytes())
-    folder = _cache_folder() / f"text-{n_rows}-{key:08x}"
+    folder = cache_folder() / f"text-{n_rows}-{key:08x}"
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as unfinished:

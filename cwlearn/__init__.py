@@ -50,7 +50,7 @@ __all__ = [
     "train_svmlight",
 ]
 
-_MODULES = ("bounds", "distributed")  # that are public as such
+_MODULES = ("bounds", "displays", "distributed", "evaluation")  # that are public as such
 _HOMES = {
     "DataError": "errors",
     "ModelError": "errors",

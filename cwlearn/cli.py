@@ -25,6 +25,8 @@ VERBS = {
     "predict": "print the label of every row",
     "evaluate": "tell how well a model predicts the labels of data",
     "inspect": "tell what is in a model file",
+    "tune": "find the best setting of an algorithm for data",
+    "compare": "rank algorithms on data by cross-validation",
     "merge": "make one model of several that have learned from different rows",
     "demo": "train, evaluate and inspect a spam filter, on data that come with the package",
 }

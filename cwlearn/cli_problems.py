@@ -1,0 +1,40 @@
+"""Data sets from text, for `tune` and `compare`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any
+
+from cwlearn.flags import add_options, given
+from cwlearn.matrices import read_svmlight
+from cwlearn.svmlight import Reading
+from cwlearn.text_files import FORMATS, STDIN
+
+ENDS = (*(suffix for _, suffix in FORMATS.values()), ".svm", ".svmlight", ".libsvm", ".txt", ".dat")
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    add_options(parser.add_argument_group("reading"), Reading, without=("zero_based",))
+
+
+def read(path: str, arguments: argparse.Namespace) -> tuple[Any, Any]:
+    """Rows, whose columns are the indices in the text, and labels, which are whole numbers where they look so."""
+    X, y = read_svmlight(path, dtype="float32", zero_based=True, **given(arguments, Reading))
+    return X, y.astype(int) if (y == y.astype(int)).all() else y
+
+
+def short_name(path: str) -> str:
+    """What to call a data set."""
+    if path == STDIN:
+        return "standard input"
+    name = os.path.basename(path)
+    while (shorter := next((name.removesuffix(end) for end in ENDS if name.endswith(end)), name)) not in ("", name):
+        name = shorter
+    return name
+
+
+def feature_names(path: str) -> list[str]:
+    """By column: a file has a name in each line, the first being that of index 1."""
+    with open(path, encoding="utf-8", errors="backslashreplace") as file:
+        return ["0", *file.read().splitlines()]

@@ -1,0 +1,327 @@
+"""Who takes part in a comparison: the rules of this package and rivals from scikit-learn, behind one interface.
+
+A contestant has a grid of settings to choose from; for a setting it sends a pupil, who studies rows of a problem, epoch
+by epoch if it learns online, and then predicts others.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwlearn import rules
+from cwlearn.learner import Learner, Training
+from cwlearn.problems import Problem
+from cwlearn.state import NONE
+
+Setting = dict[str, Any]
+
+CONFIDENCES = (0.51, 0.55, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
+POWERS = (0.00001, 0.0001, 0.001, 0.01, 0.1, 1.0, 10.0)
+LARGE = (0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0, 100000.0)  # up to where noisy labels need them
+STEP = 2**0.5  # between two places of the curve of the progressive error
+
+
+class Pupil(ABC):
+    """Studies some rows of a problem."""
+
+    seconds = 0.0  # of the processor, for studying
+    updates: int | None = None
+    mistakes: int | None = None  # in the first pass, each row before it was learned from
+    progress: list[tuple[int, int]]  # rows of the first pass, and mistakes by then
+
+    def __init__(self, problem: Problem, labels: NDArray[np.int64], train: NDArray[np.int64], seed: int) -> None:
+        self.problem, self.labels, self.train, self.seed = problem, labels, train, seed
+        self.progress = []
+
+    def study(self) -> None:
+        """One epoch or, of a batch learner, all there is to do."""
+        start = time.thread_time()  # others may be at work beside us
+        self._study()
+        self.seconds += time.thread_time() - start
+
+    @abstractmethod
+    def _study(self) -> None: ...
+
+    @abstractmethod
+    def predict(self, test: slice) -> NDArray[np.int64]:
+        """Numbers of labels."""
+
+    @abstractmethod
+    def probabilities(self, test: slice) -> NDArray[np.float64] | None:
+        """Of every label, by row."""
+
+    @abstractmethod
+    def weights(self) -> tuple[NDArray[np.float64], NDArray[np.float64] | None] | None:
+        """Of the features, a column for each label or one for the second of two, and their standard deviations."""
+
+
+@dataclass(frozen=True)
+class Contestant(ABC):
+    """A name for tables, a title for people, and values to choose from by parameter."""
+
+    name: str
+    title: str
+    grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    online: ClassVar[bool] = True  # studies in epochs, whose number is tuned as well
+
+    @property
+    def settings(self) -> list[Setting]:
+        """All combinations."""
+        return [dict(zip(self.grid, values, strict=True)) for values in itertools.product(*self.grid.values())]
+
+    def refuses(self, problem: Problem) -> str:
+        """Why it cannot take part, if it cannot."""
+        return ""
+
+    @abstractmethod
+    def pupil(
+        self, setting: Setting, problem: Problem, labels: NDArray[np.int64], train: NDArray[np.int64], seed: int
+    ) -> Pupil: ...
+
+
+# -- ours --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Online(Contestant):
+    """A rule of this package."""
+
+    rule: Callable[..., rules.Rule] = rules.AROW
+    fixed: Mapping[str, Any] = field(default_factory=dict)  # parameters of the rule that are not tuned
+    training: Training = field(default_factory=Training)
+
+    def pupil(
+        self, setting: Setting, problem: Problem, labels: NDArray[np.int64], train: NDArray[np.int64], seed: int
+    ) -> Pupil:
+        return _OnlinePupil(self.rule(**self.fixed, **setting), self.training, problem, labels, train, seed)
+
+
+class _OnlinePupil(Pupil):
+    """Learns from the rows where they lie: an order is all that tells a training part."""
+
+    def __init__(
+        self,
+        rule: rules.Rule,
+        training: Training,
+        problem: Problem,
+        labels: NDArray[np.int64],
+        train: NDArray[np.int64],
+        seed: int,
+    ) -> None:
+        super().__init__(problem, labels, train, seed)
+        self._learner = Learner(rule, training, np.arange(len(problem.classes)), problem.rows.n_features)
+        self._targets = self._learner.encode(labels)
+        self._random = np.random.RandomState(seed)
+
+    def _study(self) -> None:
+        order = self._random.permutation(self.train)
+        if self.mistakes is None:
+            self._study_first(order)
+        else:
+            self._learner.learn(self.problem.rows, self._targets, NONE, order)
+        self.updates = self._learner.tally["updates"]
+
+    def _study_first(self, order: NDArray[np.int64]) -> None:
+        """Stop here and there to see how many mistakes there were."""
+        start = 0
+        while start < len(order):
+            stop = min(len(order), max(start + 1, int(start * STEP)))
+            self._learner.learn(self.problem.rows, self._targets, NONE, order[start:stop])
+            self.progress.append((stop, self._learner.tally["mistakes"]))
+            start = stop
+        self.mistakes = self._learner.tally["mistakes"]
+
+    def predict(self, test: slice) -> NDArray[np.int64]:
+        return self._learner.predictions(self.problem.rows.part(test.start, test.stop))
+
+    def probabilities(self, test: slice) -> NDArray[np.float64] | None:
+        if not self._learner.rule.probabilistic:
+            return None
+        return self._learner.probabilities(*self._learner.margins(self.problem.rows.part(test.start, test.stop)))
+
+    def weights(self) -> tuple[NDArray[np.float64], NDArray[np.float64] | None] | None:
+        state: Any = self._learner.predictor
+        mean = np.asarray(state.mean[1:], np.float64).reshape(state.n_features, -1)
+        if not self._learner.rule.second_order:
+            return mean, None
+        return mean, np.sqrt(np.asarray(state.variance[1:], np.float64)).reshape(mean.shape)
+
+
+# -- scikit-learn's ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Batch(Contestant):
+    """An estimator of scikit-learn, or anything like one."""
+
+    make: Callable[[Problem], Any] = lambda problem: None  # a new estimator for a problem
+    unfit: Callable[[Problem], str] = lambda problem: ""  # why it cannot take part
+    online: ClassVar[bool] = False
+
+    def refuses(self, problem: Problem) -> str:
+        return self.unfit(problem)
+
+    def pupil(
+        self, setting: Setting, problem: Problem, labels: NDArray[np.int64], train: NDArray[np.int64], seed: int
+    ) -> Pupil:
+        estimator = self.make(problem).set_params(**setting)
+        if "random_state" in estimator.get_params():
+            estimator.set_params(random_state=seed)
+        return _BatchPupil(estimator, problem, labels, train, seed)
+
+
+@dataclass(frozen=True)
+class Stream(Batch):
+    """One that learns in passes: `partial_fit`."""
+
+    online: ClassVar[bool] = True
+
+    def pupil(
+        self, setting: Setting, problem: Problem, labels: NDArray[np.int64], train: NDArray[np.int64], seed: int
+    ) -> Pupil:
+        pupil = super().pupil(setting, problem, labels, train, seed)
+        assert isinstance(pupil, _BatchPupil)
+        pupil.in_passes = True
+        return pupil
+
+
+class _BatchPupil(Pupil):
+    in_passes = False
+
+    def __init__(
+        self,
+        estimator: Any,
+        problem: Problem,
+        labels: NDArray[np.int64],
+        train: NDArray[np.int64],
+        seed: int,
+    ) -> None:
+        super().__init__(problem, labels, train, seed)
+        self._estimator = estimator
+
+    def _study(self) -> None:
+        X, y = self.problem.matrix(self.train), self.labels[self.train]
+        if self.in_passes:
+            self._estimator.partial_fit(X, y, classes=np.arange(len(self.problem.classes)))
+        else:
+            self._estimator.fit(X, y)
+
+    def predict(self, test: slice) -> NDArray[np.int64]:
+        return np.asarray(self._estimator.predict(self.problem.matrix(test)))
+
+    def probabilities(self, test: slice) -> NDArray[np.float64] | None:
+        if not hasattr(self._estimator, "predict_proba"):
+            return None
+        known = np.asarray(self._estimator.predict_proba(self.problem.matrix(test)))
+        all_labels = np.zeros((len(known), len(self.problem.classes)))
+        all_labels[:, self._estimator.classes_] = known
+        return all_labels
+
+    def weights(self) -> tuple[NDArray[np.float64], NDArray[np.float64] | None] | None:
+        coefficients = getattr(self._estimator, "coef_", None)
+        return None if coefficients is None else (np.asarray(coefficients, np.float64).T, None)
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Without the warnings of iterations that were not enough: the table will tell.  Around all threads, since what is
+    ignored is the same for all of them."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module="sklearn")
+        yield
+
+
+def of_estimator(name: str, estimator: Any) -> Contestant:
+    """A user's own estimator, as it is."""
+    from sklearn.base import clone
+
+    return Batch(name, name, make=lambda problem: clone(estimator))
+
+
+def _naive_bayes(problem: Problem) -> Any:
+    from sklearn.naive_bayes import GaussianNB, MultinomialNB
+
+    return GaussianNB() if problem.signed else MultinomialNB()
+
+
+def _logistic(problem: Problem) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(max_iter=200)
+
+
+def _svm(problem: Problem) -> Any:
+    from sklearn.svm import LinearSVC
+
+    return LinearSVC(dual=True)
+
+
+def _sgd(problem: Problem) -> Any:
+    from sklearn.linear_model import SGDClassifier
+
+    return SGDClassifier(loss="modified_huber")  # that of Zhang (2004), which the papers compare with
+
+
+def _lda(problem: Problem) -> Any:
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+    return LinearDiscriminantAnalysis(solver="lsqr")
+
+
+def _not_dense(problem: Problem) -> str:
+    return "" if problem.dense else "for dense rows of at most 2,000 features"
+
+
+def _signed_and_sparse(problem: Problem) -> str:
+    return "" if problem.dense or not problem.signed else "for counts, and some values are negative"
+
+
+def _cw(name: str, title: str, **fixed: Any) -> Online:
+    return Online(name, title, {"confidence": CONFIDENCES}, rules.CW, fixed)
+
+
+CONTESTANTS: dict[str, Contestant] = {
+    one.name: one
+    for one in (
+        _cw("cw", "CW, stdev"),
+        _cw("cw-variance", "CW, variance", form="variance"),
+        _cw("cw-l2", "CW, stdev, L2", projection="l2"),
+        _cw("cw-variance-l2", "CW, variance, L2", form="variance", projection="l2"),
+        _cw("cw-exact", "CW, stdev, exact", projection="exact"),
+        _cw("cw-variance-exact", "CW, variance, exact", form="variance", projection="exact"),
+        Online("arow", "AROW", {"regularization": ("auto", *LARGE)}, rules.AROW),
+        Online("scw", "SCW-II", {"confidence": (0.7, 0.9, 0.99), "C": ("auto", 0.01, 1.0, 100.0)}, rules.SCW),
+        Online("nherd", "NHERD", {"C": ("auto", *POWERS[2:])}, rules.NHERD),
+        Online("sop", "Second-order perceptron", {"a": ("auto", *LARGE)}, rules.SOP),
+        Online("logistic", "Bayesian logistic regression", {}, rules.Logistic),
+        Online("pa", "Passive-aggressive", {"C": ("auto", *POWERS[:6])}, rules.PassiveAggressive),
+        Online("perceptron", "Perceptron", {}, rules.Perceptron),
+        Stream("sgd", "SGD (scikit-learn)", {"alpha": POWERS[:5]}, make=_sgd),
+        Batch(
+            "naive-bayes",
+            "Naive Bayes (scikit-learn)",
+            make=_naive_bayes,
+            unfit=_signed_and_sparse,
+        ),
+        Batch("maxent", "Logistic regression (scikit-learn)", {"C": (0.01, 0.1, 1.0, 10.0)}, make=_logistic),
+        Batch("svm", "Linear SVM (scikit-learn)", {"C": (0.001, 0.01, 0.1, 1.0)}, make=_svm),
+        Batch(
+            "lda",
+            "Linear discriminant analysis (scikit-learn)",
+            {"shrinkage": (None, "auto")},
+            make=_lda,
+            unfit=_not_dense,
+        ),
+    )
+}
+USUAL = tuple(name for name in CONTESTANTS if name not in ("cw-l2", "cw-variance-l2", "cw-exact", "cw-variance-exact"))

@@ -1,0 +1,211 @@
+"""Choosing a classifier by evidence: `tune` finds the best setting of one, `compare` ranks many."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from cwlearn import comparison as _comparison
+from cwlearn.comparison import Comparison, Journal, Watch
+from cwlearn.contestants import CONTESTANTS, USUAL, Contestant, Online, of_estimator, quietly
+from cwlearn.errors import listed
+from cwlearn.options import COUNT, SEED, Check, is_integer, is_number, require
+from cwlearn.problems import Problem
+from cwlearn.trials import Terms, Tried, best
+from cwlearn.trials import tune as _tune
+
+__all__ = ["Comparison", "Tuning", "compare", "tune"]
+
+FOLDS = Check("an integer from 2 on", lambda value: is_integer(value) and value >= 2, int, "N")
+HELD_OUT = Check("a number with 0 < held_out <= 0.5", lambda value: is_number(value) and 0 < value <= 0.5, float, "X")
+NOISE = Check("a number with 0 <= noise < 1", lambda value: is_number(value) and 0 <= value < 1, float, "X")
+
+
+@dataclass
+class Tuning:
+    """What tuning has found: `tried` has an error for each setting and epoch, `best` is the lowest of them."""
+
+    contestant: Contestant
+    rows: int  # learned from
+    checked: int  # rows that were held out
+    tried: list[Tried]
+
+    @property
+    def best(self) -> Tried:
+        return best(self.tried)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The best ones, as the estimator takes them."""
+        fixed = dict(self.contestant.fixed) if isinstance(self.contestant, Online) else {}
+        epochs = {"epochs": self.best.epochs} if isinstance(self.contestant, Online) else {}
+        return {**fixed, **self.best.setting, **epochs}
+
+
+def tune(
+    X: Any,
+    y: Any,
+    algorithm: str | Contestant = "arow",
+    *,
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    epochs: int = 10,
+    held_out: float = 0.1,
+    seed: int = 0,
+) -> Tuning:
+    """Try the settings of an algorithm on a single randomised run, as the papers do: learn from most of the rows, after
+    each epoch count the mistakes on the others.
+
+    Parameters
+    ----------
+    X, y : rows and labels
+    algorithm : str
+        One of `cwlearn.evaluation.ALGORITHMS`.
+    grid : dict of sequences, optional
+        Values to try, by parameter; by default the usual ones of the algorithm.
+    epochs : int
+        How many epochs to try.
+    held_out : float
+        The part of the rows that settings are judged by.
+    seed : int
+
+    Returns
+    -------
+    tuning : Tuning
+        With `best`, `parameters` (for the estimator) and `tried`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from cwlearn import AROWClassifier, evaluation
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> found = evaluation.tune(X, y, "arow", grid={"regularization": [0.1, 1.0, 10.0]})
+    >>> model = AROWClassifier(**found.parameters).fit(X, y)
+    """
+    require("epochs", epochs, COUNT)
+    require("seed", seed, SEED)
+    require("held_out", held_out, HELD_OUT)
+    contestant = with_grid(_contestant(algorithm), grid)
+    problem = Problem.of("data", X, y, max(2, round(1 / held_out)), seed)
+    if why := contestant.refuses(problem):
+        raise ValueError(f"{contestant.name} cannot learn these data: it is {why}")
+    check = problem.fold(0)
+    train = problem.rest(check)
+    with quietly():
+        tried = _tune(contestant, problem, problem.y, train, check, Terms(epochs, seed))
+    return Tuning(contestant, len(train), check.stop - check.start, tried)
+
+
+def compare(
+    X: Any,
+    y: Any = None,
+    *,
+    algorithms: Sequence[str | Contestant] | Mapping[str, Any] | None = None,
+    folds: int = 10,
+    noise: float | Sequence[float] = 0.0,
+    epochs: int = 10,
+    seed: int = 0,
+    workers: int | None = None,
+    journal: str | os.PathLike[str] | None = None,
+    tuned_once: bool = False,
+    feature_names: Sequence[str] | None = None,
+    watch: Watch | None = None,
+) -> Comparison:
+    """Cross-validate many classifiers on the same folds.
+
+    In each fold every one chooses its parameter and its number of epochs by a single randomised run on the training
+    rows, learns from all of these, and is tested.
+
+    Parameters
+    ----------
+    X, y : rows and labels
+        Or, without y, a dict of such pairs by name: several data sets.
+    algorithms : names from `ALGORITHMS`, optional
+        Or a dict of estimators of scikit-learn by name, which are taken as they are.
+    folds, epochs : int
+        How many folds, and how many epochs at most.
+    noise : float or several
+        The part of the training labels that is replaced by wrong ones; tests are always on the true ones.
+    seed : int
+        The same one gives the same figures, but for the seconds.
+    workers : int, optional
+        Trials at a time; by default one for each core.
+    journal : path, optional
+        Where to write what is done; a comparison that was ended early goes on from it.
+    tuned_once : bool
+        Tune in the first fold only, for all of them: cheaper, but other folds are tested on rows that had a say.
+    feature_names : optional
+        For the heaviest weights in a report.
+    watch : optional
+        Hears how it goes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from cwlearn import evaluation
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> found = evaluation.compare(X, y, algorithms=["arow", "perceptron"], folds=3, epochs=2)
+    >>> bool(found.error("data", 0.0, "arow") < 0.2)
+    True
+    """
+    require("folds", folds, FOLDS)
+    require("epochs", epochs, COUNT)
+    require("seed", seed, SEED)
+    if workers is not None:
+        require("workers", workers, COUNT)
+    noises = [float(value) for value in np.atleast_1d(np.asarray(noise, float))]
+    for value in noises:
+        require("noise", value, NOISE)
+    data = X if isinstance(X, Mapping) and y is None else {"data": (X, y)}
+    problems = [Problem.of(name, rows, labels, folds, seed, feature_names) for name, (rows, labels) in data.items()]
+    made = _comparison.compared(problems, _contestants(algorithms), noises, Terms(epochs, seed, tuned_once))
+    book = None if journal is None else Journal(journal, _comparison.about(made))
+    try:
+        return _comparison.run(made, workers, book, watch)
+    finally:
+        if book is not None:
+            book.close()
+
+
+ALGORITHMS = tuple(CONTESTANTS)
+
+
+def _contestants(algorithms: Sequence[str | Contestant] | Mapping[str, Any] | None) -> list[Contestant]:
+    if isinstance(algorithms, Mapping):
+        found: list[Contestant] = [of_estimator(name, estimator) for name, estimator in algorithms.items()]
+    else:
+        found = [_contestant(one) for one in (USUAL if algorithms is None else algorithms)]
+    names = [one.name for one in found]
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"algorithms must be one or more different ones, got {listed(names)}")
+    return found
+
+
+def _contestant(algorithm: str | Contestant) -> Contestant:
+    if isinstance(algorithm, Contestant):
+        return algorithm
+    if algorithm not in CONTESTANTS:
+        raise ValueError(f"algorithm must be one of {', '.join(CONTESTANTS)}, got {algorithm!r}")
+    return CONTESTANTS[algorithm]
+
+
+def with_grid(contestant: Contestant, grid: Mapping[str, Sequence[Any]] | None) -> Contestant:
+    """Other values to choose from."""
+    if grid is None:
+        return contestant
+    if any(isinstance(values, str) or not len(values) for values in grid.values()):
+        raise ValueError(f"grid must have a list of values for each parameter, got {dict(grid)!r}")
+    changed = replace(contestant, grid={name: tuple(values) for name, values in grid.items()})
+    if isinstance(changed, Online):
+        for setting in changed.settings:
+            try:
+                changed.rule(**changed.fixed, **setting)
+            except TypeError:
+                raise ValueError(
+                    f"{contestant.name} cannot be tuned by {listed(list(grid))}; its usual grid is of "
+                    f"{listed(list(contestant.grid)) or 'nothing'}"
+                ) from None
+    return changed

@@ -1,0 +1,93 @@
+"""Pictures of models: what they show is what the model says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+
+import cwlearn as package
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+
+from cwlearn.displays import LearningCurveDisplay, ReliabilityDisplay, WeightsDisplay  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = load_breast_cancer(return_X_y=True)
+    return StandardScaler().fit_transform(X), y
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    matplotlib.pyplot.close("all")
+
+
+def test_a_learning_curve_ends_with_all_rows(data):
+    X, y = data
+    model = package.AROWClassifier()
+    shown = LearningCurveDisplay.from_estimator(model, X[:400], y[:400], test=(X[400:], y[400:]), random_state=0)
+    assert shown.rows[-1] == 400
+    assert (np.diff(shown.rows) > 0).all()
+    order = np.random.RandomState(0).permutation(400)
+    whole = package.AROWClassifier().partial_fit(X[:400][order], y[:400][order], classes=[0, 1])
+    assert shown.progressive_error[-1] == whole._learner.tally["mistakes"] / 400
+    assert shown.test_error[-1] == pytest.approx(1 - whole.score(X[400:], y[400:]))
+    assert shown.line_.get_ydata().tolist() == shown.progressive_error.tolist()
+    assert shown.ax_.get_xscale() == "log"
+    assert not hasattr(model, "classes_")
+
+
+@pytest.mark.parametrize("estimator", [package.CWClassifier(), package.PerceptronClassifier()])
+def test_weights_are_the_heaviest_ones_with_their_deviations(data, estimator):
+    model = estimator.fit(*data)
+    shown = WeightsDisplay.from_estimator(model, top=5)
+    heaviest = np.argsort(-np.abs(model.coef_[0]), kind="stable")[:5]
+    assert shown.names == [str(j) for j in heaviest]
+    assert shown.weights.tolist() == model.coef_[0][heaviest].tolist()
+    if isinstance(model, package.CWClassifier):
+        np.testing.assert_allclose(shown.deviations, np.sqrt(model.variance_[0][heaviest]))
+    else:
+        assert shown.deviations is None
+    named = WeightsDisplay.from_estimator(model, top=2, feature_names=load_breast_cancer().feature_names)
+    assert named.names[0] == load_breast_cancer().feature_names[heaviest[0]]
+    assert [text.get_text() for text in named.ax_.get_yticklabels()] == named.names
+
+
+def test_weights_of_one_of_several_labels(iris):
+    model = package.AROWClassifier(random_state=0).fit(*iris)
+    shown = WeightsDisplay.from_estimator(model, label="virginica")
+    assert sorted(shown.weights.tolist()) == sorted(model.coef_[2].tolist())
+    with pytest.raises(ValueError, match=r"label must be one of .*'virginica'.*, got 'rose'"):
+        WeightsDisplay.from_estimator(model, label="rose")
+
+
+@pytest.mark.parametrize("estimator", [package.LogisticClassifier(), LogisticRegression()])
+def test_reliability_compares_what_was_said_with_what_was_right(data, estimator):
+    X, y = data
+    model = estimator.fit(X[:300], y[:300])
+    figure, ax = matplotlib.pyplot.subplots()
+    shown = ReliabilityDisplay.from_estimator(model, X[300:], y[300:], ax=ax, name="ours")
+    assert shown.ax_ is ax
+    assert shown.figure_ is figure
+    assert shown.rows.sum() == len(y) - 300
+    right = np.mean(model.predict(X[300:]) == y[300:])
+    assert (shown.correct * shown.rows).sum() / shown.rows.sum() == pytest.approx(right)
+    assert shown.line_.get_label() == "ours"
+
+
+def test_what_cannot_be_shown_is_refused(data):
+    with pytest.raises(TypeError, match="expected a linear estimator of cwlearn"):
+        WeightsDisplay.from_estimator(LogisticRegression())
+    with pytest.raises(TypeError, match="has predict_proba"):
+        ReliabilityDisplay.from_estimator(package.PerceptronClassifier().fit(*data), *data)
+    with pytest.raises(TypeError, match="expected a classifier of cwlearn"):
+        LearningCurveDisplay.from_estimator(package.AROWRegressor(), *data)
+    model = package.AROWClassifier().fit(*data)
+    with pytest.raises(ValueError, match=r"y has the labels \[7\]"):
+        ReliabilityDisplay.from_estimator(model, data[0], np.full(len(data[1]), 7))

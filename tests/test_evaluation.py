@@ -1,0 +1,475 @@
+"""Tuning and comparing: ranks, McNemar and folds against hand-made cases, no look at test rows, journals, the page."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from itertools import pairwise
+from math import comb
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.stats import binomtest, rankdata
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.dummy import DummyClassifier
+
+from cwlearn import comparison, evaluation
+from cwlearn.contestants import CONTESTANTS, USUAL
+from cwlearn.errors import DataError
+from cwlearn.problems import Problem, dealt
+from cwlearn.report_page import page
+from cwlearn.significance import mark, mcnemar, ranks
+from cwlearn.trials import Terms, chosen, trial
+from tests.text_cases import fail, random_text, succeed
+
+FEW = ["cw", "arow", "perceptron", "naive-bayes"]
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Word counts, and labels of which some are wrong."""
+    rng = np.random.default_rng(0)
+    X = sparse.csr_matrix(rng.poisson(0.2, (200, 40)).astype(float))
+    y = np.where(X @ rng.standard_normal(40) + 0.3 * rng.standard_normal(200) > 0, "yes", "no")
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def found(data):
+    return evaluation.compare(*data, algorithms=FEW, folds=4, epochs=3)
+
+
+# -- statistics --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("one", "other"), [(0, 0), (0, 1), (3, 3), (10, 2), (2, 10), (40, 60), (500, 420), (1, 3000)])
+def test_mcnemar_is_the_exact_binomial_test(one, other):
+    expected = binomtest(one, one + other, 0.5).pvalue if one + other else 1.0
+    assert mcnemar(one, other) == pytest.approx(expected, rel=1e-9)
+
+
+def test_mcnemar_by_hand():
+    """Of ten rows on which two classifiers differ, one gets two wrong: 2 (1 + 10 + 45) / 2^10."""
+    assert mcnemar(2, 8) == pytest.approx(2 * (comb(10, 0) + comb(10, 1) + comb(10, 2)) / 2**10)
+    assert [mark(p) for p in (0.2, 0.05, 0.04, 0.009, 0.0009)] == ["", "", "*", "**", "***"]
+
+
+@pytest.mark.parametrize("errors", [[3, 1, 2], [1, 1, 1], [0.2, 0.1, 0.2, 0.4], [5]])
+def test_ranks_are_scipys(errors):
+    assert ranks(errors).tolist() == rankdata(errors).tolist()
+
+
+def test_who_took_no_part_has_no_rank():
+    assert ranks([0.2, np.nan, 0.1]).tolist()[::2] == [2, 1]
+    assert np.isnan(ranks([0.2, np.nan, 0.1])[1])
+
+
+# -- folds -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("folds", [2, 3, 10])
+def test_folds_are_disjoint_whole_and_fair(folds):
+    y = np.repeat([0, 1, 2], [50, 33, 7])
+    order, bounds = dealt(y, folds, np.random.RandomState(0))
+    assert sorted(order) == list(range(90))
+    sizes = np.diff(bounds)
+    assert sizes.max() - sizes.min() <= 1
+    counts = np.array([np.bincount(y[order[a:b]], minlength=3) for a, b in pairwise(bounds)])
+    assert (counts.max(axis=0) - counts.min(axis=0) <= 1).all()
+
+
+@pytest.mark.parametrize("folds", [2, 3, 10])
+def test_rows_to_learn_to_check_and_to_test_never_meet(data, folds):
+    problem = Problem.of("data", *data, folds, seed=0)
+    for fold in range(folds):
+        test, check = problem.fold(fold), problem.check(fold)
+        train = problem.rest(test, check)
+        parts = [set(range(200)[test]), set(range(200)[check]), set(train.tolist())]
+        assert all(parts)
+        assert sum(map(len, parts)) == len(set.union(*parts)) == 200
+
+
+def test_noise_is_in_as_many_labels_as_asked_for_and_never_right():
+    X, y = sparse.eye(9000, format="csr"), np.arange(9000) % 3
+    problem = Problem.of("data", X, y, 3, seed=0)
+    noisy = problem.noisy(0.2, 0)
+    assert np.mean(noisy != problem.y) == pytest.approx(0.2, abs=0.02)
+    assert (problem.noisy(0.2, 0) == noisy).all()
+    assert set(((noisy - problem.y) % 3)[noisy != problem.y]) == {1, 2}
+
+
+def test_nothing_is_chosen_by_test_rows(data):
+    """Whatever the labels of a fold are, its setting, epochs and model stay the same."""
+    problem = Problem.of("data", *data, 4, seed=0)
+    changed = problem.y.copy()
+    changed[problem.fold(1)] = 1 - changed[problem.fold(1)]
+    for contestant in (CONTESTANTS["cw"], CONTESTANTS["svm"]):
+        picks = [chosen(contestant, problem, labels, 1, Terms(3)) for labels in (problem.y, changed)]
+        assert picks[0] == picks[1]
+        outcome = trial(contestant, problem, 0.0, 1, Terms(3))
+        assert outcome.setting == picks[0].setting
+        other = Problem(problem.name, problem.X, problem.rows, changed, problem.classes, problem.bounds)
+        flipped = trial(contestant, other, 0.0, 1, Terms(3))
+        tested = set(range(200)[problem.fold(1)])
+        assert set(flipped.wrong) == tested - set(outcome.wrong)
+
+
+def test_noise_is_in_training_only(data):
+    problem = Problem.of("data", *data, 4, seed=0)
+    outcome = trial(CONTESTANTS["arow"], problem, 0.3, 0, Terms(2))
+    assert outcome.rows == 50
+    labels = problem.noisy(0.3, 0)
+    pupil = CONTESTANTS["arow"].pupil(outcome.setting, problem, labels, problem.rest(problem.fold(0)), 1)
+    for _ in range(outcome.epochs):
+        pupil.study()
+    wrong = np.flatnonzero(pupil.predict(problem.fold(0)) != problem.y[problem.fold(0)]) + problem.fold(0).start
+    assert wrong.tolist() == outcome.wrong
+
+
+# -- comparisons -------------------------------------------------------------------------------------------------------
+
+
+def test_figures_come_from_the_outcomes(found):
+    assert len(found.outcomes) == 16
+    for one in FEW:
+        outcomes = found.of("data", 0.0, one)
+        assert [outcome.fold for outcome in outcomes] == [0, 1, 2, 3]
+        assert found.error("data", 0.0, one) == np.mean([len(outcome.wrong) / 50 for outcome in outcomes])
+        assert all(outcome.by_epoch[outcome.epochs - 1] == outcome.error for outcome in outcomes)
+    wrong = [found.wrong("data", 0.0, one) for one in ("cw", "perceptron")]
+    assert found.p_value("data", 0.0, "cw", "perceptron") == mcnemar(len(wrong[0] - wrong[1]), len(wrong[1] - wrong[0]))
+    errors = found.errors(0.0)[0]
+    assert found.mean_ranks(0.0).tolist() == rankdata(errors).tolist()
+    assert errors[found.order(0.0)[0]] == errors.min()
+
+
+def test_batch_learners_have_no_epochs_and_online_ones_do(found):
+    assert all(len(outcome.by_epoch) == 3 for outcome in found.of("data", 0.0, "cw"))
+    assert all(len(outcome.by_epoch) == 1 for outcome in found.of("data", 0.0, "naive-bayes"))
+    for outcome in found.of("data", 0.0, "arow"):
+        assert outcome.progress[-1] == [150, outcome.mistakes]
+
+
+def without_seconds(found):
+    return [{**outcome.as_dict(), "seconds": 0} for outcome in found.outcomes.values()]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_the_same_seed_gives_the_same_figures_for_any_number_of_workers(data, found, workers):
+    again = evaluation.compare(*data, algorithms=FEW, folds=4, epochs=3, workers=workers)
+    assert without_seconds(again) == without_seconds(found)
+    other = evaluation.compare(*data, algorithms=FEW, folds=4, epochs=3, seed=1)
+    assert without_seconds(other) != without_seconds(found)
+
+
+def test_the_same_seed_gives_the_same_page(data, found):
+    again = evaluation.compare(*data, algorithms=FEW, folds=4, epochs=3)
+    for outcome in (*again.outcomes.values(), *found.outcomes.values()):
+        outcome.seconds = 0.5
+    assert page(again) == page(found)
+
+
+@pytest.mark.parametrize("name", CONTESTANTS)
+def test_every_contestant_learns(name):
+    X, y = load_iris(return_X_y=True)
+    labels = y if name in ("lda", "cw") else y > 0
+    found = evaluation.compare(X, labels, algorithms=[name], folds=3, epochs=2)
+    assert found.error("data", 0.0, name) < 0.35
+
+
+def test_who_cannot_learn_the_data_is_left_out_with_the_reason():
+    X = sparse.random(60, 40, 0.1, random_state=0, data_rvs=np.random.default_rng(0).standard_normal, format="csr")
+    found = evaluation.compare(X, np.arange(60) % 2, algorithms=["cw", "lda", "naive-bayes"], folds=3, epochs=1)
+    assert found.refusals == {
+        ("data", "lda"): "for dense rows of at most 2,000 features",
+        ("data", "naive-bayes"): "for counts, and some values are negative",
+    }
+    assert np.isnan(found.error("data", 0.0, "lda"))
+    assert "left out" in page(found)
+
+
+def test_estimators_of_others_take_part(data):
+    estimators = {"guess": DummyClassifier(), "prior": DummyClassifier(strategy="prior")}
+    found = evaluation.compare(*data, algorithms=estimators, folds=3, noise=[0.0, 0.2])
+    assert found.error("data", 0.2, "guess") > 0.2
+    assert found.p_value("data", 0.0, "guess", "prior") == 1
+
+
+def test_tuned_once_is_the_choice_of_the_first_fold(data):
+    found = evaluation.compare(*data, algorithms=["cw"], folds=4, epochs=3, tuned_once=True)
+    outcomes = found.of("data", 0.0, "cw")
+    assert len({json.dumps([outcome.setting, outcome.epochs]) for outcome in outcomes}) == 1
+    each = evaluation.compare(*data, algorithms=["cw"], folds=4, epochs=3).of("data", 0.0, "cw")
+    assert (outcomes[0].setting, outcomes[0].epochs) == (each[0].setting, each[0].epochs)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"algorithms": ["cw", "magic"]}, r"algorithm must be one of .*, got 'magic'"),
+        ({"algorithms": ["cw", "cw"]}, "different ones"),
+        ({"algorithms": []}, "one or more"),
+        ({"folds": 1}, "folds must be an integer from 2 on"),
+        ({"noise": 1.0}, "noise must be a number with 0 <= noise < 1"),
+        ({"epochs": 0}, "epochs must be a positive integer"),
+        ({"folds": 150}, "200 rows are too few for 150 folds"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(data, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        evaluation.compare(*data, **{"algorithms": ["perceptron"], **arguments})
+
+
+def test_labels_must_be_two_or_more_and_not_too_rare(data):
+    X, _ = data
+    with pytest.raises(DataError, match="two labels are needed to compare classifiers, found 1"):
+        evaluation.compare(X, np.zeros(200), algorithms=["cw"])
+    with pytest.raises(DataError, match="label 7 has fewer than 3 rows"):
+        evaluation.compare(X, np.r_[7, np.arange(199) % 2], algorithms=["cw"])
+    with pytest.raises(DataError, match="200 rows and 3 labels"):
+        evaluation.compare(X, [0, 1, 0], algorithms=["cw"], folds=2)
+
+
+# -- journals ----------------------------------------------------------------------------------------------------------
+
+
+class Interrupts(comparison.Watch):
+    def __init__(self, after):
+        self.left = after
+
+    def ends(self, outcome):
+        self.left -= 1
+        if not self.left:
+            raise KeyboardInterrupt
+
+
+def test_a_comparison_that_was_interrupted_goes_on(data, found, tmp_path):
+    path = tmp_path / "journal"
+    options = {"algorithms": FEW, "folds": 4, "epochs": 3, "journal": path}
+    with pytest.raises(KeyboardInterrupt):
+        evaluation.compare(*data, **options, watch=Interrupts(5))
+    kept = path.read_text().splitlines()
+    assert 6 <= len(kept) < 17
+    path.write_text("\n".join(kept) + '\n{"problem": "da')  # a line that was never finished
+    again = evaluation.compare(*data, **options)
+    assert without_seconds(again) == without_seconds(found)
+    assert path.read_text().splitlines()[: len(kept)] == kept
+    assert len(path.read_text().splitlines()) == 17
+    before = path.read_bytes()
+    evaluation.compare(*data, **options)
+    assert path.read_bytes() == before
+
+
+def test_the_journal_of_something_else_is_refused_and_stays(data, tmp_path):
+    path = tmp_path / "journal"
+    options = {"algorithms": ["perceptron"], "folds": 3, "epochs": 1, "journal": path}
+    evaluation.compare(*data, **options)
+    before = path.read_bytes()
+    with pytest.raises(DataError, match="the journal of another comparison: it differs in data, seed; delete it"):
+        evaluation.compare(*data, **options, seed=5)
+    with pytest.raises(DataError, match="differs in data"):
+        evaluation.compare(data[0] * 2, data[1], **options)
+    assert path.read_bytes() == before
+    path.write_text("a diary\n")
+    with pytest.raises(DataError, match="not the journal of a comparison"):
+        evaluation.compare(*data, **options)
+    assert path.read_text() == "a diary\n"
+
+
+# -- tuning ------------------------------------------------------------------------------------------------------------
+
+
+def test_tuning_finds_the_lowest_error(data):
+    found = evaluation.tune(*data, "cw", grid={"confidence": [0.6, 0.9]}, epochs=4, held_out=0.25)
+    assert [one.setting for one in found.tried] == [{"confidence": 0.6}, {"confidence": 0.9}]
+    assert all(len(one.errors) == 4 for one in found.tried)
+    assert found.best.error == min(error for one in found.tried for error in one.errors)
+    assert found.best.errors[found.best.epochs - 1] == found.best.error
+    assert found.rows + found.checked == 200
+    assert found.parameters == {**found.best.setting, "epochs": found.best.epochs}
+    again = evaluation.tune(*data, "cw", grid={"confidence": [0.6, 0.9]}, epochs=4, held_out=0.25)
+    assert again.tried == found.tried
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"grid": {"C": [1.0]}}, "cw cannot be tuned by C; its usual grid is of confidence"),
+        ({"grid": {"confidence": []}}, "a list of values for each parameter"),
+        ({"grid": {"confidence": [2.0]}}, "confidence must be a number"),
+        ({"held_out": 0.9}, "held_out must be"),
+        ({"algorithm": "lda"}, "lda cannot learn these data"),
+    ],
+)
+def test_tuning_refuses_what_makes_no_sense(data, options, message):
+    with pytest.raises(ValueError, match=message):
+        evaluation.tune(*data, **{"algorithm": "cw", **options})
+
+
+# -- the page ----------------------------------------------------------------------------------------------------------
+
+
+class Page(HTMLParser):
+    """Tags that do not close, and anything that would be loaded from elsewhere."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.loaded, self.scripts, self.words = [], [], 0, []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.scripts += tag == "script"
+        self.loaded += [
+            value for name, value in attributes if name in ("src", "href") and not value.startswith("data:")
+        ]
+        if tag not in ("meta", "link", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        pass
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+@pytest.fixture(scope="module")
+def several(data):
+    X, y = load_breast_cancer(return_X_y=True)
+    digits = load_iris(return_X_y=True)
+    problems = {"words <&>": data, "cells": (X, y), "iris": digits}
+    return evaluation.compare(problems, algorithms=[*FEW, "lda"], folds=3, epochs=3, noise=[0.0, 0.1])
+
+
+def test_the_page_needs_nothing_else_and_says_what_was_found(several):
+    text = page(several)
+    parsed = Page(text)
+    assert not parsed.open
+    assert not parsed.loaded
+    assert not parsed.scripts
+    assert "http" not in text
+    words = " ".join(parsed.words)
+    for one in several.contestants:
+        assert one.title in words
+    assert "words <&>" in words
+    assert text.count("<svg") >= 3 * 2 * 3
+    for title in ("Ranking", "Test error after each epoch", "Progressive error", "Are its probabilities right?"):
+        assert title in words
+    best = several.contestants[several.order(0.0)[0]]
+    assert f"{100 * several.error('cells', 0.0, best.name):.2f}%" in words
+
+
+def test_points_of_the_curves_stay_inside_the_picture(several):
+    for match in re.finditer(r'viewBox="0 0 (\d+) (\d+)"(.*?)</svg>', page(several), re.DOTALL):
+        width, height = int(match[1]), int(match[2])
+        for x, y in re.findall(r'cx="([-\d.]+)" cy="([-\d.]+)"', match[3]):
+            assert 0 <= float(x) <= width
+            assert 0 <= float(y) <= height
+
+
+BROWSER = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no browser: install chromium to see the page through its eyes")
+@pytest.mark.parametrize("size", ["1200,900", "390,844"])
+def test_a_browser_shows_the_page_without_complaint(several, tmp_path, size):
+    path = tmp_path / "page.html"
+    path.write_text(page(several), encoding="utf-8")
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    flags += ["--enable-logging=stderr", "--v=0", f"--window-size={size}", f"--screenshot={tmp_path / 'page.png'}"]
+    told = subprocess.run([BROWSER, *flags, path.as_uri()], capture_output=True, text=True, timeout=120, check=True)
+    assert "CONSOLE" not in told.stderr
+    assert (tmp_path / "page.png").stat().st_size > 10_000
+    flags[-1] = "--dump-dom"
+    told = subprocess.run([BROWSER, *flags, path.as_uri()], capture_output=True, text=True, timeout=120, check=True)
+    assert "CONSOLE" not in told.stderr
+    assert told.stdout.count("<svg") == path.read_text(encoding="utf-8").count("<svg")
+
+
+# -- the command line --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def texts(tmp_path):
+    paths = []
+    for number in range(2):
+        paths.append(tmp_path / f"set-{number}.svm")
+        lines = (random_text() * 3).splitlines(keepends=True)
+        paths[-1].write_text("".join(lines[number:]), newline="")
+    return paths
+
+
+def test_compare_on_the_command_line(texts, tmp_path):
+    flags = ["--algorithms", "cw,arow,svm", "--folds", 3, "--epochs", 2, "--noise", "0,0.1"]
+    words = succeed("compare", *texts, *flags, "--report", tmp_path / "r.html").out
+    assert "mean rank" in words
+    assert "10 % of the training labels wrong" in words
+    assert not (tmp_path / "r.html.journal").exists()
+    assert "set-0" in (tmp_path / "r.html").read_text()
+    report = succeed("compare", *texts, *flags, "--json").json
+    assert {entry["algorithm"] for entry in report["results"]} == {"cw", "arow", "svm"}
+    assert {(entry["data"], entry["noise"]) for entry in report["results"]} == {
+        (data, noise) for data in ("set-0", "set-1") for noise in (0.0, 0.1)
+    }
+    for entry in report["results"]:
+        assert entry["error"] == pytest.approx(np.mean(entry["errors"]))
+
+
+@pytest.mark.parametrize(
+    ("flags", "message", "status"),
+    [
+        (["--algorithms", "cw,magic"], "'magic' is not one of cw", 2),
+        (["--algorithms", "cw,cw"], "must be different ones", 2),
+        (["--folds", "1"], "must be an integer from 2 on", 2),
+        (["--noise", "0,2"], "must be a number with 0 <= noise < 1", 2),
+        (["--folds", "5000"], "too few for 5000 folds", 1),
+        (["--report", "/nowhere/r.html"], "nowhere", 1),
+    ],
+)
+def test_compare_refuses_what_makes_no_sense(texts, flags, message, status):
+    assert message in fail("compare", texts[0], *flags, status=status)
+
+
+def test_compare_names_a_bad_line(tmp_path):
+    (tmp_path / "bad.svm").write_text("1 1:1\n2 2:x\n")
+    assert "bad.svm:2:3: value is not a decimal number" in fail("compare", tmp_path / "bad.svm")
+    assert "is wanted once" in fail("compare", *[tmp_path / "bad.svm"] * 2, status=2)
+
+
+def test_tune_on_the_command_line(texts):
+    words = succeed("tune", texts[0], "-a", "cw-variance", "--grid", "confidence=0.6,0.9", "--epochs", 3).out
+    assert words.count(" %") == 2
+    assert words.count("<- best") == 1
+    assert re.search(
+        r"cwlearn train .*set-0\.svm -m MODEL -a cw --form variance --confidence 0\.[69] --epochs [123]", words
+    )
+    report = succeed("tune", texts[0], "-a", "svm", "--grid", "C=0.1,1", "--json").json
+    assert report["setting"]["C"] in (0.1, 1)
+    assert len(report["tried"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["-a", "cw", "--grid", "confidence"], "--grid must be NAME=V1,V2,..., got 'confidence'"),
+        (["-a", "cw", "--grid", "r=1"], "cw has no parameter r to tune; it has"),
+        (["-a", "cw", "--grid", "confidence=2"], "--grid confidence must be a number"),
+        (["-a", "cw-variance", "--grid", "form=stdev"], "no parameter form to tune"),
+        (["--held-out", "0.9"], "must be a number with 0 < held_out"),
+    ],
+)
+def test_tune_refuses_what_makes_no_sense(texts, flags, message):
+    assert message in fail("tune", texts[0], *flags, status=2)
+
+
+def test_the_usual_contestants_are_ours_and_rivals():
+    assert {"cw", "arow", "perceptron", "pa", "sop", "sgd", "naive-bayes", "maxent", "svm", "lda"} <= set(USUAL)
