@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 
 WIDTH, HEIGHT = 440, 300  # so narrow that words stay legible on a phone
-LEFT, RIGHT, TOP, BOTTOM = 46, 12, 12, 40
+LEFT, RIGHT, TOP, BOTTOM = 56, 18, 12, 40
 COLORS = 7  # classes of lines
 BAR = 19  # height of a bar with its gap
 
