@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from html import escape
+from dataclasses import dataclass, replace
+from html import escape as _escape
 
 WIDTH, HEIGHT = 440, 300  # so narrow that words stay legible on a phone
 LEFT, RIGHT, TOP, BOTTOM = 56, 18, 12, 40
@@ -21,15 +21,20 @@ class Line:
     notes: Sequence[str] = ()  # by point, for those who point at it
 
 
+def escape(words: str) -> str:
+    """Text as it may stand in a page."""
+    return _escape("".join(letter if letter.isprintable() else " " for letter in words))
+
+
 def percent(value: float) -> str:
     """A part of 1 with as many digits as it takes."""
     return f"{100 * value:.3g}%"
 
 
-def _ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Round numbers that cover a range."""
+def _ticks(low: float, high: float, most: int = 6, least: float = 0.0) -> list[float]:
+    """Round numbers that cover a range, at least so far apart."""
     span = max(high - low, 1e-12)
-    step = 10 ** math.floor(math.log10(span / most))
+    step = max(10.0 ** math.floor(math.log10(span / most)), least)
     step = next(step * factor for factor in (1, 2, 5, 10) if span / (step * factor) <= most)
     first = math.ceil(low / step - 1e-9)
     return [number * step for number in range(first, math.floor(high / step + 1e-9) + 1)]
@@ -55,6 +60,7 @@ def line_chart(
     show_x: Callable[[float], str] = lambda value: f"{value:,.6g}",
 ) -> str:
     """Lines with marks; y is a part of 1.  `diagonal`: both axes go from 0 to 1, with a line where they are equal."""
+    lines = [replace(line, points=[p for p in line.points if all(map(math.isfinite, p))]) for line in lines]
     points = [point for line in lines for point in line.points]
     if not points:
         return ""
@@ -79,7 +85,7 @@ def line_chart(
         _, y = place(low_x, tick)
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
         parts.append(_text(LEFT - 6, y + 4, percent(tick), "end"))
-    x_ticks = _log_ticks(low_x, high_x) if log_x else _ticks(low_x, high_x, 8)
+    x_ticks = _log_ticks(low_x, high_x) if log_x else _ticks(low_x, high_x, 8, least=0.0 if diagonal else 1.0)
     for tick in x_ticks if len(x_ticks) > 1 or high_x == low_x else [low_x, high_x]:
         x, _ = place(tick, low_y)
         parts.append(_text(x, HEIGHT - BOTTOM + 16, percent(tick) if diagonal else show_x(tick), "middle"))
@@ -113,6 +119,7 @@ def legend(lines: Sequence[Line]) -> str:
 
 def weight_chart(title: str, rows: Sequence[tuple[str, float, float | None]]) -> str:
     """Bars to both sides of 0, each with a line as long as a standard deviation to both sides of its end."""
+    rows = [row for row in rows if all(number is None or math.isfinite(number) for number in row[1:])]
     if not rows:
         return ""
     most = max(abs(value) + (deviation or 0.0) for _, value, deviation in rows) or 1.0

@@ -7,22 +7,21 @@ import json
 import os
 import time
 from contextlib import suppress
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
-from cwlearn.atomic_file import check_writable, replace_file
+from cwlearn.atomic_file import check_writable
 from cwlearn.cli_common import add_output, check_paths, usage_checked
 from cwlearn.cli_problems import add_reading, feature_names, read, short_name
 from cwlearn.comparison import Comparison, Watch
 from cwlearn.contestants import CONTESTANTS, USUAL
 from cwlearn.errors import UsageError, shown
-from cwlearn.evaluation import FOLDS, NOISE, compare
+from cwlearn.evaluation import FOLDS, NOISE, compare, report
 from cwlearn.flags import checked
 from cwlearn.messages import say
 from cwlearn.options import COUNT, SEED
-from cwlearn.report_page import page
-from cwlearn.significance import mark
+from cwlearn.significance import LEGEND, mark
 from cwlearn.terminal import Bar
 from cwlearn.trials import Outcome
 
@@ -85,7 +84,11 @@ class _Teller(Watch):
     """A bar that tells of data set, algorithm and fold."""
 
     def __init__(self, bar: Bar) -> None:
-        self._bar, self.done = bar, 0
+        self._bar, self.trials, self.done = bar, 0, 0
+
+    def starts(self, trials: int) -> None:
+        self.trials = trials
+        self._bar.begin("comparing", trials, " trials")
 
     def begins(self, what: str) -> None:
         self._bar.advance(0, now=what)
@@ -97,7 +100,11 @@ class _Teller(Watch):
 
 def run(arguments: argparse.Namespace) -> None:
     journal = arguments.journal or (f"{arguments.report}.journal" if arguments.report else None)
-    check_paths(arguments.data, [arguments.report, journal])
+    check_paths(arguments.data, [arguments.report, journal], [arguments.names] if arguments.names else [])
+    if arguments.report is not None and arguments.report == journal:
+        raise UsageError(f"{shown(journal)} cannot be both the report and the journal")
+    if arguments.names is not None and arguments.report is None:
+        raise UsageError("--names is for the page: add --report FILE.html")
     for path in (arguments.report, journal):
         if path is not None:
             check_writable(path)
@@ -109,8 +116,6 @@ def run(arguments: argparse.Namespace) -> None:
     start = time.perf_counter()
     data = {name: read(path, arguments) for name, path in zip(names, arguments.data, strict=True)}
     bar = Bar(arguments.quiet or arguments.json)
-    trials = len(names) * len(arguments.noise) * len(arguments.algorithms) * arguments.folds
-    bar.begin("comparing", trials, " trials")
     teller = _Teller(bar)
     try:
         with usage_checked():
@@ -129,13 +134,12 @@ def run(arguments: argparse.Namespace) -> None:
             )
     except KeyboardInterrupt:
         kept = f"the same command goes on from {shown(journal)}" if journal else "--journal FILE would have kept them"
-        say(f"interrupted after {teller.done:,} of {trials:,} trials; {kept}")
+        say(f"interrupted after {teller.done:,} of {teller.trials:,} trials; {kept}")
         raise
     finally:
         bar.end()
     if arguments.report is not None:
-        text = page(found).encode()
-        replace_file(arguments.report, lambda file: _write(file, text))
+        report(found, arguments.report)
         if arguments.journal is None and journal is not None:
             with suppress(FileNotFoundError):
                 os.unlink(journal)
@@ -146,10 +150,6 @@ def run(arguments: argparse.Namespace) -> None:
             print(_table(found, noise))
         if arguments.report is not None:
             print(f"\n{shown(arguments.report)}: open it in a browser")
-
-
-def _write(file: IO[bytes], text: bytes) -> None:
-    file.write(text)
 
 
 def summary(found: Comparison) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def _table(found: Comparison, noise: float) -> str:
     """The ranking, for a terminal."""
     several = len(found.problems) > 1
     errors, mean_ranks = found.errors(noise), found.mean_ranks(noise)
-    order = [j for j in found.order(noise) if not np.isnan(mean_ranks[j])]
+    order = found.order(noise)
     best = found.contestants[order[0]].name
     rows = [
         ["algorithm", *(["mean rank"] if several else []), *(problem.name for problem in found.problems), "training"]
@@ -214,5 +214,5 @@ def _table(found: Comparison, noise: float) -> str:
     ]
     head = f"{100 * noise:g} % of the training labels wrong:\n" if noise or len(found.noises) > 1 else ""
     out = [f"{name} left out of {data}: {why}" for (data, name), why in found.refusals.items()]
-    stars = f"test error of {found.problems[0].folds} folds; *, **, ***: differs from {best} (McNemar, 5, 1, 0.1 %)"
+    stars = f"test error of {found.problems[0].folds} folds; stars: differs from {best} by McNemar's test ({LEGEND})"
     return head + "\n".join([*lines, stars, *out])

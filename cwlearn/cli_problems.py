@@ -6,6 +6,9 @@ import argparse
 import os
 from typing import Any
 
+import numpy as np
+
+from cwlearn.errors import shown
 from cwlearn.flags import add_options, given
 from cwlearn.matrices import read_svmlight
 from cwlearn.svmlight import Reading
@@ -21,7 +24,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
 def read(path: str, arguments: argparse.Namespace) -> tuple[Any, Any]:
     """Rows, whose columns are the indices in the text, and labels, which are whole numbers where they look so."""
     X, y = read_svmlight(path, dtype="float32", zero_based=True, **given(arguments, Reading))
-    return X, y.astype(int) if (y == y.astype(int)).all() else y
+    return X, y.astype(int) if (np.abs(y) < 2**53).all() and (y == np.floor(y)).all() else y
 
 
 def short_name(path: str) -> str:
@@ -31,10 +34,10 @@ def short_name(path: str) -> str:
     name = os.path.basename(path)
     while (shorter := next((name.removesuffix(end) for end in ENDS if name.endswith(end)), name)) not in ("", name):
         name = shorter
-    return name
+    return shown(name)
 
 
 def feature_names(path: str) -> list[str]:
     """By column: a file has a name in each line, the first being that of index 1."""
     with open(path, encoding="utf-8", errors="backslashreplace") as file:
-        return ["0", *file.read().splitlines()]
+        return ["0", *file.read().split("\n")]

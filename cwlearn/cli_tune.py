@@ -9,12 +9,13 @@ from dataclasses import fields
 from typing import Any
 
 from cwlearn.cli_common import add_output, usage_checked
-from cwlearn.cli_problems import add_reading, read
+from cwlearn.cli_problems import add_reading, read, short_name
 from cwlearn.contestants import CONTESTANTS, Contestant, Online
 from cwlearn.errors import UsageError, shown
 from cwlearn.evaluation import HELD_OUT, Tuning, tune
-from cwlearn.flags import checked, flag, written
+from cwlearn.flags import checked, flag, given, written
 from cwlearn.options import COUNT, SEED
+from cwlearn.svmlight import Reading
 
 EXAMPLE = """\
   cwlearn tune spam.svm -a cw                                     the usual values of its confidence
@@ -57,6 +58,7 @@ def run(arguments: argparse.Namespace) -> None:
             epochs=arguments.epochs,
             held_out=arguments.held_out,
             seed=arguments.seed,
+            name=short_name(arguments.data),
         )
     if arguments.json:
         best = found.best
@@ -76,10 +78,10 @@ def run(arguments: argparse.Namespace) -> None:
             )
         )
     elif not arguments.quiet:
-        _show(arguments.data, found)
+        _show(arguments, found)
 
 
-def _show(path: str, found: Tuning) -> None:
+def _show(arguments: argparse.Namespace, found: Tuning) -> None:
     print(f"{found.contestant.title}: {found.rows:,} rows to learn from, {found.checked:,} to judge by")
     words = [_words(one.setting) or "(nothing to choose)" for one in found.tried]
     width = max(map(len, words))
@@ -89,8 +91,10 @@ def _show(path: str, found: Tuning) -> None:
         print(f"  {text:{width}}  {100 * one.error:6.2f} %{epochs}{star}")
     if isinstance(found.contestant, Online):
         rule = found.contestant.rule
-        flags = [f"{flag(name)} {written(value, name)}" for name, value in found.parameters.items()]
-        print(f"\n  cwlearn train {shlex.quote(shown(path))} -m MODEL -a {getattr(rule, 'name', '')} {' '.join(flags)}")
+        path = shlex.quote(shown(arguments.data))
+        options = {**found.parameters, **given(arguments, Reading)}
+        flags = [f"{flag(name)} {written(value, name)}" for name, value in options.items()]
+        print(f"\n  cwlearn train {path} -m MODEL -a {getattr(rule, 'name', '')} {' '.join(flags)}")
 
 
 def _words(setting: dict[str, Any]) -> str:
@@ -108,7 +112,9 @@ def _grid(texts: list[str], contestant: Contestant) -> dict[str, list[Any]] | No
     for text in texts:
         name, equals, values = text.partition("=")
         name = name.strip().replace("-", "_")
-        if not equals or not values:
+        if name in grid:
+            raise UsageError(f"--grid {name} is given twice")
+        if not equals or not values or not name:
             raise UsageError(f"--grid must be NAME=V1,V2,..., got {text!r}")
         if checks and (name not in checks or name in contestant.fixed):  # type: ignore[attr-defined]
             known = ", ".join(key for key in checks if key not in contestant.fixed)  # type: ignore[attr-defined]

@@ -6,7 +6,7 @@ import json
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn._version import __version__
-from cwlearn.contestants import Contestant, quietly
-from cwlearn.errors import DataError
+from cwlearn.contestants import Contestant, alone, side_by_side
+from cwlearn.errors import DataError, listed
 from cwlearn.machine import usable_cores
 from cwlearn.problems import Problem
 from cwlearn.significance import mcnemar, ranks
@@ -32,16 +32,19 @@ class Journal:
 
     def __init__(self, path: str | os.PathLike[str], about: dict[str, Any]) -> None:
         self.done: dict[Key, Outcome] = {}
-        about = json.loads(json.dumps({"cwlearn": __version__, **about}))
-        lines = _whole_lines(path)
-        if lines:
-            self._take(path, lines, about)
-        self._file = open(path, "a", encoding="utf-8")  # noqa: SIM115  closed by `close`
-        if lines:
-            self._file.truncate(sum(len(line) for line in lines))  # what was half written when the run ended
-        else:
-            self._file.truncate(0)
-            self._write(about)
+        about = json.loads(json.dumps(about))
+        first = _line(about)
+        found = _read(path)
+        whole = found[: found.rfind(b"\n") + 1]  # the last line may be half written
+        if whole:
+            self._take(path, whole.splitlines(), about)
+        elif not first.startswith(found):
+            raise DataError("not the journal of a comparison", path)
+        self._file = open(path, "r+b" if found else "wb")  # noqa: SIM115  closed by `close`
+        self._file.truncate(len(whole))
+        self._file.seek(len(whole))
+        if not whole:
+            self._write(first)
 
     def _take(self, path: str | os.PathLike[str], lines: list[bytes], about: dict[str, Any]) -> None:
         try:
@@ -58,26 +61,40 @@ class Journal:
             )
 
     def add(self, outcome: Outcome) -> None:
-        self._write(outcome.as_dict())
+        self._write(_line(outcome.as_dict()))
 
-    def _write(self, entry: dict[str, Any]) -> None:
-        self._file.write(json.dumps(entry) + "\n")
+    def _write(self, line: bytes) -> None:
+        self._file.write(line)
         self._file.flush()
 
     def close(self) -> None:
         self._file.close()
 
 
-def _whole_lines(path: str | os.PathLike[str]) -> list[bytes]:
+def _read(path: str | os.PathLike[str]) -> bytes:
     try:
         with open(path, "rb") as file:
-            return [line for line in file if line.endswith(b"\n")]
+            return file.read()
     except FileNotFoundError:
-        return []
+        return b""
+
+
+def _line(entry: dict[str, Any]) -> bytes:
+    return json.dumps(entry).encode() + b"\n"
 
 
 def _key(outcome: Outcome) -> Key:
     return outcome.problem, outcome.noise, outcome.contestant, outcome.fold
+
+
+@dataclass(frozen=True)
+class Weight:
+    """Of a feature, for the label of this number (with two labels, 0: against the first, for the second)."""
+
+    feature: int
+    label: int
+    mean: float
+    deviation: float | None
 
 
 @dataclass
@@ -95,6 +112,15 @@ class Comparison:
 
     def of(self, problem: str, noise: float, contestant: str) -> list[Outcome]:
         """The outcomes of all folds."""
+        known: dict[str, Sequence[Any]] = {
+            problem: [one.name for one in self.problems],
+            contestant: [one.name for one in self.contestants],
+        }
+        for name, names in known.items():
+            if name not in names:
+                raise ValueError(f"there is no {name!r} in this comparison, but {listed(names)}")
+        if noise not in self.noises:
+            raise ValueError(f"noise {noise!r} is not in this comparison, but {listed(self.noises)}")
         folds = next(one.folds for one in self.problems if one.name == problem)
         keys = [(problem, noise, contestant, fold) for fold in range(folds)]
         return [self.outcomes[key] for key in keys if key in self.outcomes]
@@ -117,11 +143,12 @@ class Comparison:
         return np.where(counts, np.nansum(table, axis=0) / np.maximum(1, counts), np.nan)
 
     def order(self, noise: float) -> list[int]:
-        """Numbers of the contestants, from the best mean rank to the worst; of equal ones, that of the lower mean error
-        is the better."""
+        """Numbers of the contestants that took part, from the best mean rank to the worst; of equal ones, that of the
+        lower mean error is the better.  Who did not take part everywhere comes after those who did."""
         mean_ranks, errors = self.mean_ranks(noise), self.errors(noise)
-        means = [np.nanmean(column) if (~np.isnan(column)).any() else np.inf for column in errors.T]
-        return sorted(range(len(self.contestants)), key=lambda j: (np.nan_to_num(mean_ranks[j], nan=np.inf), means[j]))
+        absent = np.isnan(errors).sum(axis=0)
+        there = [j for j in range(len(self.contestants)) if absent[j] < len(self.problems)]
+        return sorted(there, key=lambda j: (absent[j] > 0, mean_ranks[j], np.nanmean(errors[:, j])))
 
     def wrong(self, problem: str, noise: float, contestant: str) -> set[int]:
         """The rows that were predicted wrongly when they were tested."""
@@ -134,6 +161,27 @@ class Comparison:
         ours, theirs = self.wrong(problem, noise, one), self.wrong(problem, noise, other)
         return mcnemar(len(ours - theirs), len(theirs - ours))
 
+    def weights(self, problem: Problem, noise: float, contestant: str, most: int) -> list[Weight]:
+        """The heaviest weights of a contestant that learns from all rows, with the setting it chose most often."""
+        one = next(one for one in self.contestants if one.name == contestant)
+        setting, epochs = self.setting(problem.name, noise, contestant)
+        labels = problem.noisy(noise, self.terms.seed)
+        pupil = one.pupil(setting, problem, labels, np.arange(len(labels)), self.terms.seed_of(0, testing=True))
+        with side_by_side():
+            for _ in range(epochs):
+                pupil.study()
+        found = pupil.weights()
+        if found is None:
+            return []
+        mean, deviation = found
+        heaviest = np.argsort(-np.abs(mean), axis=None, kind="stable")[:most].tolist()
+        places = [divmod(place, mean.shape[1]) for place in heaviest]
+        return [
+            Weight(place[0], place[1], float(mean[place]), None if deviation is None else float(deviation[place]))
+            for place in places
+            if mean[place]
+        ]
+
     def setting(self, problem: str, noise: float, contestant: str) -> tuple[dict[str, Any], int]:
         """What was chosen most often, and by the fold that comes first of equally frequent ones."""
         found = self.of(problem, noise, contestant)
@@ -145,8 +193,11 @@ class Comparison:
 class Watch:
     """Hears how a comparison goes; this one keeps silent."""
 
+    def starts(self, trials: int) -> None:
+        """So many there are, some of which the journal may have."""
+
     def begins(self, what: str) -> None:
-        """A trial begins: problem, contestant and fold."""
+        """A trial begins: problem, contestant and fold.  Called by the thread that it runs in."""
 
     def ends(self, outcome: Outcome) -> None:
         """A trial is done, now or in the journal."""
@@ -157,22 +208,31 @@ def run(
 ) -> Comparison:
     """Do all trials that the journal does not have, in threads: learning holds no GIL, and threads share the data."""
     watch = watch or Watch()
+    tasks = _tasks(comparison)
+    watch.starts(len(tasks))
     terms = replace(comparison.terms, stop=threading.Event())
     outcomes: dict[Key, Outcome] = dict(journal.done) if journal is not None else {}
     for outcome in outcomes.values():
         watch.ends(outcome)
     tunings = _Tunings(terms)
-    pool = ThreadPoolExecutor(workers or usable_cores())
+    pool = ThreadPoolExecutor(workers or usable_cores(), initializer=alone)
 
     def do(contestant: Contestant, problem: Problem, noise: float, fold: int) -> Outcome:
         noise_text = f", noise {noise:g}" if noise else ""
-        watch.begins(f"{problem.name}{noise_text}: {contestant.name}, fold {fold + 1} of {problem.folds}")
-        known = tunings.of(contestant, problem, noise) if terms.tuned_once else None
-        return trial(contestant, problem, noise, fold, terms, known)
+        what = f"{problem.name}{noise_text}: {contestant.name}, fold {fold + 1} of {problem.folds}"
+        watch.begins(what)
+        try:
+            known = tunings.of(contestant, problem, noise) if terms.tuned_once else None
+            return trial(contestant, problem, noise, fold, terms, known)
+        except DataError as error:
+            row = "" if error.row is None else f"row {problem.order[error.row]}: "
+            raise DataError(f"{what}: {row}{error.what}") from None
+        except Exception as error:
+            raise DataError(f"{what}: {type(error).__name__}: {error}") from error
 
-    try:
-        with quietly():
-            waiting = {pool.submit(do, *task) for key, task in _tasks(comparison) if key not in outcomes}
+    with side_by_side():
+        try:
+            waiting = {pool.submit(do, *task) for key, task in tasks if key not in outcomes}
             while waiting:
                 done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                 for future in done:
@@ -181,25 +241,25 @@ def run(
                     if journal is not None:
                         journal.add(outcome)
                     watch.ends(outcome)
-    finally:
-        terms.stop.set()
-        pool.shutdown(cancel_futures=True)
+        finally:
+            terms.stop.set()
+            pool.shutdown(cancel_futures=True)
     comparison.outcomes = {key: outcomes[key] for key in sorted(outcomes)}
     return comparison
 
 
-def _tasks(comparison: Comparison) -> Iterator[tuple[Key, tuple[Contestant, Problem, float, int]]]:
-    for problem in comparison.problems:
-        for noise in comparison.noises:
-            for contestant in comparison.contestants:
-                if (problem.name, contestant.name) not in comparison.refusals:
-                    for fold in range(problem.folds):
-                        yield (problem.name, noise, contestant.name, fold), (contestant, problem, noise, fold)
-
-
-def count(comparison: Comparison) -> int:
-    """How many trials there are."""
-    return sum(1 for _ in _tasks(comparison))
+def _tasks(comparison: Comparison) -> list[tuple[Key, tuple[Contestant, Problem, float, int]]]:
+    found = [
+        ((problem.name, noise, contestant.name, fold), (contestant, problem, noise, fold))
+        for problem in comparison.problems
+        for noise in comparison.noises
+        for contestant in comparison.contestants
+        if (problem.name, contestant.name) not in comparison.refusals
+        for fold in range(problem.folds)
+    ]
+    if comparison.terms.tuned_once:  # first folds first: the others have to wait for them
+        found.sort(key=lambda task: task[0][3] > 0)
+    return found
 
 
 class _Tunings:
@@ -217,7 +277,7 @@ class _Tunings:
             future = self._found.setdefault(key, Future())
         if mine:
             try:
-                labels = problem.noisy(noise, self._terms.seed) if noise else problem.y
+                labels = problem.noisy(noise, self._terms.seed)
                 future.set_result(chosen(contestant, problem, labels, 0, self._terms))
             except BaseException as error:
                 future.set_exception(error)
@@ -231,14 +291,21 @@ def compared(
     refusals = {
         (problem.name, one.name): why for problem in problems for one in contestants if (why := one.refuses(problem))
     }
+    for problem in problems:
+        if all((problem.name, one.name) in refusals for one in contestants):
+            reasons = "; ".join(f"{one.name} is {refusals[problem.name, one.name]}" for one in contestants)
+            raise DataError(f"{problem.name}: nobody is left to learn these data: {reasons}")
     return Comparison(list(problems), list(contestants), list(noises), terms, refusals=refusals)
 
 
 def about(comparison: Comparison) -> dict[str, Any]:
     """What makes a comparison this one, for its journal."""
+    import sklearn
+
     return {
+        "versions": {"cwlearn": __version__, "numpy": np.__version__, "scikit-learn": sklearn.__version__},
         "data": {problem.name: problem.fingerprint for problem in comparison.problems},
-        "algorithms": {one.name: repr(one.settings) for one in comparison.contestants},
+        "algorithms": {one.name: one.identity for one in comparison.contestants},
         "noise": comparison.noises,
         "folds": [problem.folds for problem in comparison.problems],
         "epochs": comparison.terms.epochs,

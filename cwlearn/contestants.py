@@ -17,10 +17,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from cwlearn import rules
 from cwlearn.learner import Learner, Training
-from cwlearn.problems import Problem
+from cwlearn.measures import places
+from cwlearn.problems import NARROW, Problem
 from cwlearn.state import NONE
 
 Setting = dict[str, Any]
@@ -28,7 +30,6 @@ Setting = dict[str, Any]
 CONFIDENCES = (0.51, 0.55, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 POWERS = (0.00001, 0.0001, 0.001, 0.01, 0.1, 1.0, 10.0)
 LARGE = (0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0, 100000.0)  # up to where noisy labels need them
-STEP = 2**0.5  # between two places of the curve of the progressive error
 
 
 class Pupil(ABC):
@@ -79,6 +80,11 @@ class Contestant(ABC):
         """All combinations."""
         return [dict(zip(self.grid, values, strict=True)) for values in itertools.product(*self.grid.values())]
 
+    @property
+    @abstractmethod
+    def identity(self) -> str:
+        """What makes it this one, and no other of the same name."""
+
     def refuses(self, problem: Problem) -> str:
         """Why it cannot take part, if it cannot."""
         return ""
@@ -99,6 +105,10 @@ class Online(Contestant):
     rule: Callable[..., rules.Rule] = rules.AROW
     fixed: Mapping[str, Any] = field(default_factory=dict)  # parameters of the rule that are not tuned
     training: Training = field(default_factory=Training)
+
+    @property
+    def identity(self) -> str:
+        return repr((self.rule(**self.fixed), self.training, self.settings))
 
     def pupil(
         self, setting: Setting, problem: Problem, labels: NDArray[np.int64], train: NDArray[np.int64], seed: int
@@ -133,12 +143,9 @@ class _OnlinePupil(Pupil):
 
     def _study_first(self, order: NDArray[np.int64]) -> None:
         """Stop here and there to see how many mistakes there were."""
-        start = 0
-        while start < len(order):
-            stop = min(len(order), max(start + 1, int(start * STEP)))
+        for start, stop in places(len(order)):
             self._learner.learn(self.problem.rows, self._targets, NONE, order[start:stop])
             self.progress.append((stop, self._learner.tally["mistakes"]))
-            start = stop
         self.mistakes = self._learner.tally["mistakes"]
 
     def predict(self, test: slice) -> NDArray[np.int64]:
@@ -166,7 +173,12 @@ class Batch(Contestant):
 
     make: Callable[[Problem], Any] = lambda problem: None  # a new estimator for a problem
     unfit: Callable[[Problem], str] = lambda problem: ""  # why it cannot take part
+    about: str = ""  # what there is to know of an estimator that is not ours
     online: ClassVar[bool] = False
+
+    @property
+    def identity(self) -> str:
+        return f"{self.settings!r} {self.about}"
 
     def refuses(self, problem: Problem) -> str:
         return self.unfit(problem)
@@ -175,9 +187,9 @@ class Batch(Contestant):
         self, setting: Setting, problem: Problem, labels: NDArray[np.int64], train: NDArray[np.int64], seed: int
     ) -> Pupil:
         estimator = self.make(problem).set_params(**setting)
-        if "random_state" in estimator.get_params():
-            estimator.set_params(random_state=seed)
-        return _BatchPupil(estimator, problem, labels, train, seed)
+        seeds = [name for name in estimator.get_params() if name.rpartition("__")[2] == "random_state"]
+        estimator.set_params(**{name: seed for name in seeds if estimator.get_params()[name] is None})
+        return _BatchPupil(estimator, self.online, problem, labels, train, seed)
 
 
 @dataclass(frozen=True)
@@ -186,66 +198,75 @@ class Stream(Batch):
 
     online: ClassVar[bool] = True
 
-    def pupil(
-        self, setting: Setting, problem: Problem, labels: NDArray[np.int64], train: NDArray[np.int64], seed: int
-    ) -> Pupil:
-        pupil = super().pupil(setting, problem, labels, train, seed)
-        assert isinstance(pupil, _BatchPupil)
-        pupil.in_passes = True
-        return pupil
-
 
 class _BatchPupil(Pupil):
-    in_passes = False
-
     def __init__(
         self,
         estimator: Any,
+        in_passes: bool,
         problem: Problem,
         labels: NDArray[np.int64],
         train: NDArray[np.int64],
         seed: int,
     ) -> None:
         super().__init__(problem, labels, train, seed)
-        self._estimator = estimator
+        self._estimator, self._in_passes = estimator, in_passes
+        self._X, self._y = problem.matrix(train), problem.classes[labels[train]]
 
     def _study(self) -> None:
-        X, y = self.problem.matrix(self.train), self.labels[self.train]
-        if self.in_passes:
-            self._estimator.partial_fit(X, y, classes=np.arange(len(self.problem.classes)))
+        if self._in_passes:
+            self._estimator.partial_fit(self._X, self._y, classes=self.problem.classes)
         else:
-            self._estimator.fit(X, y)
+            self._estimator.fit(self._X, self._y)
 
     def predict(self, test: slice) -> NDArray[np.int64]:
-        return np.asarray(self._estimator.predict(self.problem.matrix(test)))
+        return self._numbers(np.asarray(self._estimator.predict(self.problem.matrix(test))))
+
+    def _numbers(self, labels: NDArray[Any]) -> NDArray[np.int64]:
+        classes = self.problem.classes
+        numbers = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+        if (odd := labels[classes[numbers] != labels]).size:
+            raise ValueError(f"it predicts {odd.flat[0]!r}, which is not a label: is it a classifier?")
+        return numbers
 
     def probabilities(self, test: slice) -> NDArray[np.float64] | None:
         if not hasattr(self._estimator, "predict_proba"):
             return None
         known = np.asarray(self._estimator.predict_proba(self.problem.matrix(test)))
         all_labels = np.zeros((len(known), len(self.problem.classes)))
-        all_labels[:, self._estimator.classes_] = known
+        all_labels[:, self._numbers(self._estimator.classes_)] = known
         return all_labels
 
     def weights(self) -> tuple[NDArray[np.float64], NDArray[np.float64] | None] | None:
-        coefficients = getattr(self._estimator, "coef_", None)
-        return None if coefficients is None else (np.asarray(coefficients, np.float64).T, None)
+        found = getattr(self._estimator, "coef_", None)
+        if found is not None and hasattr(found, "toarray"):
+            found = found.toarray()
+        labels = len(self.problem.classes)
+        if found is None or np.shape(found) != (1 if labels == 2 else labels, self.problem.X.shape[1]):
+            return None  # of pairs of labels, say, which nobody could name
+        return np.asarray(found, np.float64).T, None
 
 
 @contextmanager
-def quietly() -> Iterator[None]:
-    """Without the warnings of iterations that were not enough: the table will tell.  Around all threads, since what is
-    ignored is the same for all of them."""
-    with warnings.catch_warnings():
+def side_by_side() -> Iterator[None]:
+    """Around all threads that study: without the warnings of iterations that were not enough, since the table will
+    tell, and with one thread of BLAS for each, since the cores are busy."""
+    with warnings.catch_warnings(), threadpool_limits(1):
         warnings.filterwarnings("ignore", module="sklearn")
         yield
 
 
+def alone() -> None:
+    """Let this thread not start others by OpenMP, which, unlike BLAS, is told so thread by thread."""
+    threadpool_limits(1, user_api="openmp")
+
+
 def of_estimator(name: str, estimator: Any) -> Contestant:
-    """A user's own estimator, as it is."""
+    """A user's own estimator, as it is; where it has no seed it is given one."""
     from sklearn.base import clone
 
-    return Batch(name, name, make=lambda problem: clone(estimator))
+    about = f"{type(estimator).__module__}.{type(estimator).__qualname__} {estimator.get_params()!r}"
+    return Batch(name, name, make=lambda problem: clone(estimator), about=about)
 
 
 def _naive_bayes(problem: Problem) -> Any:
@@ -279,7 +300,7 @@ def _lda(problem: Problem) -> Any:
 
 
 def _not_dense(problem: Problem) -> str:
-    return "" if problem.dense else "for dense rows of at most 2,000 features"
+    return "" if problem.dense else f"for dense rows of at most {NARROW:,} features"
 
 
 def _signed_and_sparse(problem: Problem) -> str:

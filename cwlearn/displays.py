@@ -11,13 +11,11 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from cwlearn.classifier import Classifier
-from cwlearn.measures import Measures
+from cwlearn.measures import Measures, places
 from cwlearn.online_estimator import Linear
 from cwlearn.options import COUNT, require
 
 __all__ = ["LearningCurveDisplay", "ReliabilityDisplay", "WeightsDisplay"]
-
-STEP = 2**0.5  # between two places of a learning curve
 
 
 class _Display:
@@ -81,19 +79,20 @@ class LearningCurveDisplay(_Display):
             raise TypeError(f"expected a classifier of cwlearn, got {estimator!r}")
         model = clone(estimator)
         y = np.asarray(y)
-        X = X if hasattr(X, "tocsr") else np.asarray(X)
+        X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
+        if y.shape != X.shape[:1] or not len(y):
+            raise ValueError(f"y must have one label for each of {X.shape[0]} rows, got shape {y.shape}")
         order = check_random_state(random_state).permutation(len(y))
         classes, rows, progressive, tested = np.unique(y), [], [], []
-        start = 0
-        while start < len(order):
-            stop = min(len(order), max(start + 1, int(start * STEP)))
+        if test is not None:
+            test = (test[0] if hasattr(test[0], "tocsr") else np.asarray(test[0]), np.asarray(test[1]))
+        for start, stop in places(len(order)):
             part = order[start:stop]
             model.partial_fit(X[part], y[part], classes=classes)
             rows.append(stop)
             progressive.append(model._learner.tally["mistakes"] / stop)
             if test is not None:
                 tested.append(1 - model.score(*test))
-            start = stop
         found = cls(
             np.array(rows),
             np.array(progressive),
@@ -106,8 +105,8 @@ class LearningCurveDisplay(_Display):
         ax = self._axes(ax)
         (self.line_,) = ax.plot(self.rows, self.progressive_error, **{"label": self.name, "marker": ".", **line})
         if self.test_error is not None:
-            style = {"color": self.line_.get_color(), "linestyle": "--", "label": f"{self.name}, test"}
-            (self.test_line_,) = ax.plot(self.rows, self.test_error, **style)
+            style = {"color": self.line_.get_color(), "linestyle": "--", "label": f"{self.line_.get_label()}, test"}
+            (self.test_line_,) = ax.plot(self.rows, self.test_error, **{**line, **style})
         ax.set(xscale="log", xlabel="rows seen", ylabel="error", ylim=(0, None))
         ax.legend()
         return self
@@ -139,17 +138,23 @@ class WeightsDisplay(_Display):
         if not isinstance(estimator, Linear):
             raise TypeError(f"expected a linear estimator of cwlearn, got {estimator!r}")
         require("top", top, COUNT)
-        coefficients, variances = estimator.coef_, estimator.variance_
+        coefficients, variances = np.atleast_2d(estimator.coef_), np.atleast_2d(estimator.variance_)
         block = 0
-        if len(coefficients) > 1:
-            known = np.asarray(estimator.classes_).tolist()
+        known = np.asarray(getattr(estimator, "classes_", [])).tolist()
+        if len(known) > 2:
             if label not in known:
                 raise ValueError(f"label must be one of {known}, got {label!r}")
             block = known.index(label)
+        elif label is not None:
+            raise ValueError(
+                f"label is for models of more than two labels, got {label!r}: weights speak for {known[1:]}"
+            )
         mean = np.asarray(coefficients[block], np.float64)
         order = np.argsort(-np.abs(mean), kind="stable")[:top]
         order = order[mean[order] != 0]
         names = feature_names if feature_names is not None else getattr(estimator, "feature_names_in_", None)
+        if names is not None and len(names) < len(mean):
+            raise ValueError(f"feature_names must be {len(mean)} names, got {len(names)}")
         deviations = None
         if estimator._fitted.rule.second_order:
             deviations = np.sqrt(np.asarray(variances[block], np.float64)[order])
@@ -193,6 +198,8 @@ class ReliabilityDisplay(_Display):
         chances = estimator.predict_proba(X)
         classes = np.asarray(estimator.classes_)
         y = np.asarray(y)
+        if y.shape != (len(chances),):
+            raise ValueError(f"y must have one label for each of {len(chances)} rows, got shape {y.shape}")
         if unknown := set(np.unique(y).tolist()) - set(classes.tolist()):
             raise ValueError(f"y has the labels {sorted(unknown)}, which the classifier does not know")
         measures = Measures([str(label) for label in classes])

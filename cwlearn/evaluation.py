@@ -5,20 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from cwlearn import comparison as _comparison
+from cwlearn.atomic_file import replace_file
 from cwlearn.comparison import Comparison, Journal, Watch
-from cwlearn.contestants import CONTESTANTS, USUAL, Contestant, Online, of_estimator, quietly
-from cwlearn.errors import listed
+from cwlearn.contestants import CONTESTANTS, USUAL, Batch, Contestant, Online, of_estimator, side_by_side
+from cwlearn.errors import DataError, listed
 from cwlearn.options import COUNT, SEED, Check, is_integer, is_number, require
 from cwlearn.problems import Problem
+from cwlearn.report_page import page
 from cwlearn.trials import Terms, Tried, best
 from cwlearn.trials import tune as _tune
 
-__all__ = ["Comparison", "Tuning", "compare", "tune"]
+__all__ = ["ALGORITHMS", "Comparison", "Tuning", "compare", "report", "tune"]
 
 FOLDS = Check("an integer from 2 on", lambda value: is_integer(value) and value >= 2, int, "N")
 HELD_OUT = Check("a number with 0 < held_out <= 0.5", lambda value: is_number(value) and 0 < value <= 0.5, float, "X")
@@ -33,6 +35,7 @@ class Tuning:
     rows: int  # learned from
     checked: int  # rows that were held out
     tried: list[Tried]
+    fixed: dict[str, Any]  # parameters that were not tuned
 
     @property
     def best(self) -> Tried:
@@ -41,9 +44,8 @@ class Tuning:
     @property
     def parameters(self) -> dict[str, Any]:
         """The best ones, as the estimator takes them."""
-        fixed = dict(self.contestant.fixed) if isinstance(self.contestant, Online) else {}
         epochs = {"epochs": self.best.epochs} if isinstance(self.contestant, Online) else {}
-        return {**fixed, **self.best.setting, **epochs}
+        return {**self.fixed, **self.best.setting, **epochs}
 
 
 def tune(
@@ -55,6 +57,7 @@ def tune(
     epochs: int = 10,
     held_out: float = 0.1,
     seed: int = 0,
+    name: str = "data",
 ) -> Tuning:
     """Try the settings of an algorithm on a single randomised run, as the papers do: learn from most of the rows, after
     each epoch count the mistakes on the others.
@@ -71,6 +74,8 @@ def tune(
     held_out : float
         The part of the rows that settings are judged by.
     seed : int
+    name : str
+        What errors call the data.
 
     Returns
     -------
@@ -89,14 +94,19 @@ def tune(
     require("seed", seed, SEED)
     require("held_out", held_out, HELD_OUT)
     contestant = with_grid(_contestant(algorithm), grid)
-    problem = Problem.of("data", X, y, max(2, round(1 / held_out)), seed)
+    problem = Problem.of(name, X, y, 1, seed)
     if why := contestant.refuses(problem):
         raise ValueError(f"{contestant.name} cannot learn these data: it is {why}")
-    check = problem.fold(0)
+    check = slice(0, max(1, round(held_out * len(problem.y))))
     train = problem.rest(check)
-    with quietly():
+    if len(np.unique(problem.y[train])) < len(problem.classes):
+        raise DataError(f"{name}: some labels have too few rows to learn from and to judge by")
+    with side_by_side():
         tried = _tune(contestant, problem, problem.y, train, check, Terms(epochs, seed))
-    return Tuning(contestant, len(train), check.stop - check.start, tried)
+    fixed = dict(contestant.fixed) if isinstance(contestant, Online) else {}
+    if isinstance(contestant, Batch):
+        fixed = contestant.make(problem).get_params(deep=False)
+    return Tuning(contestant, len(train), check.stop, tried, fixed)
 
 
 def compare(
@@ -124,7 +134,7 @@ def compare(
     X, y : rows and labels
         Or, without y, a dict of such pairs by name: several data sets.
     algorithms : names from `ALGORITHMS`, optional
-        Or a dict of estimators of scikit-learn by name, which are taken as they are.
+        Or a dict of them, or of estimators of scikit-learn, by name; estimators are taken as they are.
     folds, epochs : int
         How many folds, and how many epochs at most.
     noise : float or several
@@ -159,8 +169,15 @@ def compare(
     noises = [float(value) for value in np.atleast_1d(np.asarray(noise, float))]
     for value in noises:
         require("noise", value, NOISE)
+    if not noises or len(set(noises)) < len(noises):
+        raise ValueError(f"noise must be one or more different numbers, got {noise!r}")
     data = X if isinstance(X, Mapping) and y is None else {"data": (X, y)}
-    problems = [Problem.of(name, rows, labels, folds, seed, feature_names) for name, (rows, labels) in data.items()]
+    if not data or not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in data.values()):
+        raise TypeError("expected X and y, or a dict of pairs (X, y) by name")
+    problems = [
+        Problem.of(name, rows, labels, folds, seed, feature_names if feature_names is not None else _columns(rows))
+        for name, (rows, labels) in data.items()
+    ]
     made = _comparison.compared(problems, _contestants(algorithms), noises, Terms(epochs, seed, tuned_once))
     book = None if journal is None else Journal(journal, _comparison.about(made))
     try:
@@ -170,18 +187,40 @@ def compare(
             book.close()
 
 
+def report(found: Comparison, path: str | os.PathLike[str]) -> None:
+    """Write a comparison as a page of HTML, which needs nothing else to be looked at."""
+    text = page(found).encode()
+
+    def write(file: IO[bytes]) -> None:
+        file.write(text)
+
+    replace_file(path, write)
+
+
 ALGORITHMS = tuple(CONTESTANTS)
 
 
 def _contestants(algorithms: Sequence[str | Contestant] | Mapping[str, Any] | None) -> list[Contestant]:
+    if isinstance(algorithms, str):
+        algorithms = [algorithms]
     if isinstance(algorithms, Mapping):
-        found: list[Contestant] = [of_estimator(name, estimator) for name, estimator in algorithms.items()]
+        found = [
+            replace(_contestant(one), name=name, title=name)
+            if isinstance(one, (str, Contestant))
+            else of_estimator(name, one)
+            for name, one in algorithms.items()
+        ]
     else:
         found = [_contestant(one) for one in (USUAL if algorithms is None else algorithms)]
     names = [one.name for one in found]
     if not names or len(set(names)) < len(names):
         raise ValueError(f"algorithms must be one or more different ones, got {listed(names)}")
     return found
+
+
+def _columns(X: Any) -> list[str] | None:
+    """The names of the columns of a data frame."""
+    return [str(name) for name in X.columns] if hasattr(X, "columns") else None
 
 
 def _contestant(algorithm: str | Contestant) -> Contestant:
@@ -196,7 +235,7 @@ def with_grid(contestant: Contestant, grid: Mapping[str, Sequence[Any]] | None) 
     """Other values to choose from."""
     if grid is None:
         return contestant
-    if any(isinstance(values, str) or not len(values) for values in grid.values()):
+    if any(isinstance(values, str) or not np.iterable(values) or not len(values) for values in grid.values()):
         raise ValueError(f"grid must have a list of values for each parameter, got {dict(grid)!r}")
     changed = replace(contestant, grid={name: tuple(values) for name, values in grid.items()})
     if isinstance(changed, Online):

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 BINS = 10  # of the calibration table
+STEP = 2**0.5  # between two places of a curve over the rows
+
+
+def places(rows: int) -> Iterator[tuple[int, int]]:
+    """All rows in parts, each longer than the one before: for curves over the logarithm of the rows."""
+    start = 0
+    while start < rows:
+        stop = min(rows, max(start + 1, int(start * STEP)))
+        yield start, stop
+        start = stop
 
 
 class Measures:

@@ -40,14 +40,19 @@ DIGEST_LENGTH = 64
 def save(learner: Learner, path: str | os.PathLike[str]) -> None:
     """Write the learner to `path`, replacing what is there only when the new file is whole."""
     with learner.lock:  # nobody learns meanwhile
-        arrays = learner.state.arrays()
-        header = json.dumps(_header(learner), ensure_ascii=True).encode("ascii")
-        members = {
-            "header": np.frombuffer(header, np.uint8),
-            **{name: array.astype(array.dtype.newbyteorder("<"), copy=False) for name, array in arrays.items()},
-            "names": np.frombuffer(json.dumps(_names(learner)).encode("ascii"), np.uint8),
-        }
+        members = _members(learner)
         replace_file(path, lambda file: _write_sealed(file, members))
+
+
+def _members(learner: Learner) -> dict[str, NDArray[Any]]:
+    """The arrays of a file."""
+    header = json.dumps(_header(learner), ensure_ascii=True).encode("ascii")
+    arrays = learner.state.arrays()
+    return {
+        "header": np.frombuffer(header, np.uint8),
+        **{name: array.astype(array.dtype.newbyteorder("<"), copy=False) for name, array in arrays.items()},
+        "names": np.frombuffer(json.dumps(_names(learner)).encode("ascii"), np.uint8),
+    }
 
 
 def load(path: str | os.PathLike[str]) -> Learner:

@@ -19,11 +19,21 @@ CHECKED = 5  # one in so many training rows is for choosing a setting, or a fold
 
 
 def dealt(y: NDArray[np.int64], folds: int, random_state: np.random.RandomState) -> tuple[NDArray[np.int64], list[int]]:
-    """An order of the rows, and the bounds of the folds in it: at random, each with its share of every label."""
+    """An order of the rows, and the bounds of the folds in it: at random, each with its share of every label; and so
+    has each beginning of a fold."""
     order = random_state.permutation(len(y))
     order = order[np.argsort(y[order], kind="stable")]  # label by label, at random within each
-    decks = [random_state.permutation(order[fold::folds]) for fold in range(folds)]
+    decks = [_spread(order[fold::folds], y, random_state) for fold in range(folds)]
     return np.concatenate(decks), [0, *np.cumsum([len(deck) for deck in decks]).tolist()]
+
+
+def _spread(rows: NDArray[np.int64], y: NDArray[np.int64], random_state: np.random.RandomState) -> NDArray[np.int64]:
+    """The rows at random, but those of each label spread evenly over all of them."""
+    place = np.empty(len(rows))
+    for label in np.unique(y[rows]):
+        same = np.flatnonzero(y[rows] == label)
+        place[same] = (random_state.permutation(len(same)) + random_state.random_sample(len(same))) / len(same)
+    return rows[np.argsort(place, kind="stable")]
 
 
 @dataclass(frozen=True)
@@ -36,6 +46,7 @@ class Problem:
     y: NDArray[np.int64]
     classes: NDArray[Any]
     bounds: list[int]  # of the folds
+    order: NDArray[np.int64]  # which of the given rows each was
     feature_names: list[str] | None = None
 
     @classmethod
@@ -44,21 +55,27 @@ class Problem:
     ) -> Problem:
         from scipy.sparse import csr_matrix
 
-        given = as_rows(X, np.dtype(np.float32))  # which checks them
-        if given.n_rows != len(y):
-            raise DataError(f"{name}: {given.n_rows} rows and {len(y)} labels")
-        classes, numbers = np.unique(np.asarray(y), return_inverse=True)
-        if len(classes) < 2:
-            raise DataError(f"{name}: two labels are needed to compare classifiers, found {len(classes)}")
-        if len(y) < 2 * folds:
-            raise DataError(f"{name}: {len(y)} rows are too few for {folds} folds")
-        if min(np.bincount(numbers)) < 3:
-            rare = classes[int(np.argmin(np.bincount(numbers)))]
-            raise DataError(f"{name}: label {rare} has fewer than 3 rows, too few to learn, to check and to test")
-        order, bounds = dealt(numbers, folds, np.random.RandomState([seed, zlib.crc32(name.encode())]))
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a data set must be a string, got {name!r}")
+        try:
+            given = as_rows(X, np.dtype(np.float32))
+        except ValueError as error:
+            raise DataError(f"{name}: {error}") from None
+        classes, numbers = _labels(name, y, given.n_rows)
+        if len(numbers) < 2 * folds:
+            raise DataError(f"{name}: {len(numbers)} rows are too few for {folds} folds")
+        order, bounds = dealt(numbers, folds, np.random.RandomState(seed))
         X = csr_matrix((given.values, given.indices, given.indptr), shape=(given.n_rows, given.n_features))[order]
-        rows = as_rows(X, np.dtype(np.float32))
-        return cls(name, X, rows, numbers[order], classes, bounds, None if feature_names is None else [*feature_names])
+        names = None if feature_names is None else [*feature_names]
+        problem = cls(name, X, as_rows(X, np.dtype(np.float32)), numbers[order], classes, bounds, order, names)
+        for fold in range(folds if folds > 1 else 0):
+            left = np.bincount(problem.y[problem.rest(problem.fold(fold), problem.check(fold))], minlength=len(classes))
+            if not left.all():
+                rare = classes.tolist()[int(np.argmin(left))]
+                raise DataError(
+                    f"{name}: label {rare!r} has too few rows to learn, to check and to test in {folds} folds"
+                )
+        return problem
 
     @property
     def folds(self) -> int:
@@ -86,6 +103,11 @@ class Problem:
         return X.toarray() if self.dense else X
 
     @cached_property
+    def n_used(self) -> int:
+        """Features that any row has."""
+        return len(np.unique(self.rows.indices))
+
+    @cached_property
     def signed(self) -> bool:
         return bool((self.rows.values < 0).any())
 
@@ -96,7 +118,9 @@ class Problem:
 
     def noisy(self, part: float, seed: int) -> NDArray[np.int64]:
         """The labels, this part of them, drawn at random, replaced by another one."""
-        random_state = np.random.RandomState([seed, zlib.crc32(self.name.encode()), int(part * 1e6)])
+        if not part:
+            return self.y
+        random_state = np.random.RandomState([seed, int(part * 1e6)])
         wrong = random_state.random_sample(len(self.y)) < part
         shift = random_state.randint(1, len(self.classes), len(self.y))
         return np.where(wrong, (self.y + shift) % len(self.classes), self.y)
@@ -106,5 +130,21 @@ class Problem:
         """By which a journal knows that it is of the same data, in the same folds."""
         check = 0
         for array in (self.rows.indptr, self.rows.indices, self.rows.values, self.y, np.array(self.bounds)):
-            check = zlib.crc32(np.ascontiguousarray(array).tobytes(), check)
+            check = zlib.crc32(np.ascontiguousarray(array).view(np.uint8).data, check)
         return f"{len(self.y)}x{self.X.shape[1]}-{check:08x}"
+
+
+def _labels(name: str, y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The labels there are, and the number of each row's."""
+    y = np.asarray(y)
+    if y.shape != (n_rows,):
+        raise DataError(f"{name}: y must have one label for each of {n_rows} rows, got shape {y.shape}")
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise DataError(f"{name}: label {y[~np.isfinite(y)][0]} is not a finite number")
+    try:
+        classes, numbers = np.unique(y, return_inverse=True)
+    except TypeError:
+        raise DataError(f"{name}: labels must be of one type, all numbers or all strings") from None
+    if len(classes) < 2:
+        raise DataError(f"{name}: two labels are needed to compare classifiers, found {len(classes)}")
+    return classes, numbers

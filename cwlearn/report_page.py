@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
-from html import escape
 from typing import Any
 
 import numpy as np
 
 from cwlearn._version import __version__
-from cwlearn.charts import COLORS, Line, legend, line_chart, percent, weight_chart
+from cwlearn.charts import COLORS, Line, escape, legend, line_chart, percent, weight_chart
 from cwlearn.comparison import Comparison
-from cwlearn.contestants import quietly
 from cwlearn.learner import label_text
 from cwlearn.problems import Problem
-from cwlearn.significance import mark
+from cwlearn.significance import CLEAR, LEGEND, mark
 
 HEAVIEST = 20  # weights that are shown
 
@@ -39,14 +37,18 @@ def page(comparison: Comparison) -> str:
         for problem in comparison.problems:
             sections.append(_problem(comparison, problem, noise))
     folds, terms = comparison.problems[0].folds, comparison.terms
-    tuning = "in the first fold, for all" if terms.tuned_once else "in the training rows of each fold"
+    tuning = (
+        "in the first fold, for all of them: other folds are tested on rows that had a say in it"
+        if terms.tuned_once
+        else "in the training rows of each fold; nothing was chosen on test rows"
+    )
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<link rel="icon" href="data:,">'
         f"<title>{escape(title)}</title><style>{_style()}</style></head><body>\n<h1>{escape(title)}</h1>\n"
         f'<p class="soft">{folds}-fold cross-validation on the same folds for all. Parameters and the number of epochs '
-        f"(up to {terms.epochs}) were chosen by one randomised run {tuning}; nothing was chosen on test rows. "
+        f"(up to {terms.epochs}) were chosen by one randomised run {tuning}. "
         f"cwlearn {__version__}, seed {terms.seed}.</p>\n" + "\n".join(sections) + "\n</body></html>\n"
     )
 
@@ -55,7 +57,7 @@ def page(comparison: Comparison) -> str:
 
 
 def _ranking(comparison: Comparison, noise: float) -> str:
-    order = [j for j in comparison.order(noise) if not np.isnan(comparison.mean_ranks(noise)[j])]
+    order = comparison.order(noise)
     out = [j for j in range(len(comparison.contestants)) if j not in order]
     errors, mean_ranks = comparison.errors(noise), comparison.mean_ranks(noise)
     best = comparison.contestants[order[0]]
@@ -70,7 +72,7 @@ def _ranking(comparison: Comparison, noise: float) -> str:
         cells = [f"<td>{escape(one.title)}</td>", *([f"<td>{mean_ranks[j]:.2f}</td>"] if several else [])]
         for i, problem in enumerate(comparison.problems):
             if np.isnan(errors[i, j]):
-                cells.append("<td>-</td>")
+                cells.append(f'<td title="{escape(comparison.refusals[problem.name, one.name])}">left out</td>')
                 continue
             p = comparison.p_value(problem.name, noise, best.name, one.name)
             stars, part = mark(p), 100 * errors[i, j] / worst
@@ -98,30 +100,40 @@ def _ranking(comparison: Comparison, noise: float) -> str:
         f'<h2>{heading}</h2>\n<p class="verdict">{_verdict(comparison, noise, order)}</p>\n'
         f'<div class="scroll"><table><thead><tr>{"".join(head)}</tr></thead><tbody>{"".join(rows)}</tbody>'
         f'</table></div>\n<p class="soft">Stars: differs from {escape(best.title)} by McNemar\'s exact test on '
-        f"test rows (* 5 %, ** 1 %, *** 0.1 %, not corrected for the number of comparisons). Online mistakes: in the "
+        f"test rows ({LEGEND}, not corrected for the number of comparisons). Online mistakes: in the "
         f"first pass, each row before it was learned from. Training: seconds of one core for a fold.</p>"
     )
 
 
 def _verdict(comparison: Comparison, noise: float, order: list[int]) -> str:
     best = comparison.contestants[order[0]]
-    means = ", ".join(percent(comparison.error(problem.name, noise, best.name)) for problem in comparison.problems)
+    several = len(comparison.problems) > 1
+    means = ", ".join(
+        percent(comparison.error(problem.name, noise, best.name)) + (f" ({escape(problem.name)})" if several else "")
+        for problem in comparison.problems
+    )
     beaten = [
         comparison.contestants[j]
         for j in order[1:]
         if all(
-            comparison.p_value(problem.name, noise, best.name, comparison.contestants[j].name) < 0.05
+            _clearly_better(comparison, problem.name, noise, best.name, comparison.contestants[j].name)
             for problem in comparison.problems
         )
     ]
     if len(order) == 1:
         return f"<b>{escape(best.title)}</b> has a test error of {means}."
+    everywhere = " on every data set" if several else ""
     clear = (
-        f"and its lead over {len(beaten)} of the {len(order) - 1} others is too large for chance"
+        f"and is clearly better than {len(beaten)} of the {len(order) - 1} others{everywhere}"
         if beaten
         else "but its lead over the others may be chance"
     )
     return f"<b>{escape(best.title)}</b> comes first, with a test error of {means}, {clear}."
+
+
+def _clearly_better(comparison: Comparison, problem: str, noise: float, one: str, other: str) -> bool:
+    lower = comparison.error(problem, noise, one) < comparison.error(problem, noise, other)
+    return bool(lower and comparison.p_value(problem, noise, one, other) < CLEAR)
 
 
 def _mistakes(comparison: Comparison, noise: float, name: str) -> str:
@@ -150,7 +162,7 @@ def _settings(comparison: Comparison, noise: float, name: str) -> str:
 
 
 def _problem(comparison: Comparison, problem: Problem, noise: float) -> str:
-    n_rows, n_features = problem.X.shape
+    n_rows = len(problem.y)
     noisy = f", {percent(noise)} of the training labels wrong" if noise else ""
     part = [j for j in comparison.order(noise) if comparison.of(problem.name, noise, comparison.contestants[j].name)]
     part.sort(key=lambda j: comparison.error(problem.name, noise, comparison.contestants[j].name))
@@ -158,7 +170,7 @@ def _problem(comparison: Comparison, problem: Problem, noise: float) -> str:
     cards = [*_curves(comparison, problem, noise, shown), _weights(comparison, problem, noise, shown[0].name)]
     more = f" The {len(shown)} best are drawn." if len(part) > len(shown) else ""
     return (
-        f'<h2>{escape(problem.name)}{noisy}</h2>\n<p class="soft">{n_rows:,} rows, {n_features:,} features, '
+        f'<h2>{escape(problem.name)}{noisy}</h2>\n<p class="soft">{n_rows:,} rows, {problem.n_used:,} features, '
         f"{len(problem.y) and len(problem.rows.values) / n_rows:.0f} of them in a row, "
         f"{len(problem.classes)} labels.{more}</p>\n"
         f'<div class="cards">{"".join(card for card in cards if card)}</div>\n{_pairs(comparison, problem, noise)}'
@@ -225,37 +237,24 @@ def _reliability(outcomes: list[Any], color: int) -> tuple[list[tuple[float, flo
 
 
 def _weights(comparison: Comparison, problem: Problem, noise: float, winner: str) -> str:
-    """The heaviest weights of the winner, learned from all rows."""
-    contestant = next(one for one in comparison.contestants if one.name == winner)
-    setting, epochs = comparison.setting(problem.name, noise, winner)
-    everything = np.arange(len(problem.y))
-    learned = problem.noisy(noise, comparison.terms.seed) if noise else problem.y
-    pupil = contestant.pupil(setting, problem, learned, everything, comparison.terms.seed)
-    with quietly():
-        for _ in range(epochs):
-            pupil.study()
-    found = pupil.weights()
-    if found is None:
-        return ""
-    mean, deviation = found
+    """The heaviest weights of the best one."""
+    title = next(one.title for one in comparison.contestants if one.name == winner)
     labels = [label_text(label) for label in problem.classes.tolist()]
-    order = np.argsort(-np.abs(mean), axis=None, kind="stable")[:HEAVIEST]
+    several = len(labels) > 2
+    names = problem.feature_names or []
     rows = []
-    for place in order.tolist():
-        feature, block = divmod(place, mean.shape[1])
-        if mean[feature, block] == 0:
-            continue
-        known = problem.feature_names is not None and feature < len(problem.feature_names)
-        name = problem.feature_names[feature] if known and problem.feature_names else str(feature)
-        if mean.shape[1] > 1:
-            name += f" → {labels[block]}"
-        rows.append(
-            (name, float(mean[feature, block]), None if deviation is None else float(deviation[feature, block]))
-        )
-    spread = "" if deviation is None else " The black lines are one standard deviation to both sides."
-    sign = "" if mean.shape[1] > 1 else f" Green speaks for label {escape(labels[1])}, red for {escape(labels[0])}."
-    words = f"{escape(contestant.title)} on all rows, with the setting that was chosen most often.{sign}{spread}"
-    return _card("The heaviest weights of the winner", weight_chart("weight", rows), [], words)
+    for weight in comparison.weights(problem, noise, winner, HEAVIEST):
+        name = names[weight.feature] if weight.feature < len(names) else str(weight.feature)
+        rows.append((f"{name} → {labels[weight.label]}" if several else name, weight.mean, weight.deviation))
+    known = bool(rows) and rows[0][2] is not None
+    spread = " The thin lines are one standard deviation to both sides." if known else ""
+    sign = (
+        " Each is of a feature for a label: green speaks for it, red against it."
+        if several
+        else f" Green speaks for label {escape(labels[1])}, red for {escape(labels[0])}."
+    )
+    words = f"{escape(title)} on all rows, with the setting that was chosen most often.{sign}{spread}"
+    return _card("The heaviest weights of the best one", weight_chart("weight", rows), [], words)
 
 
 def _pairs(comparison: Comparison, problem: Problem, noise: float) -> str:

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 MARKS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))  # of a difference that is unlikely to be chance
+CLEAR = MARKS[-1][0]  # below which a difference is taken for one
+LEGEND = ", ".join(f"{stars} {100 * limit:g} %" for limit, stars in MARKS[::-1])
 
 
 def mcnemar(only_one: int, only_other: int) -> float:

@@ -75,6 +75,10 @@ class Terms:
         if self.stop.is_set():
             raise KeyboardInterrupt
 
+    def seed_of(self, fold: int, testing: bool) -> int:
+        """That of all contestants in a fold, so that they see the rows in the same order."""
+        return int(np.random.RandomState([self.seed, fold, testing]).randint(2**31))
+
 
 def tune(
     contestant: Contestant,
@@ -83,11 +87,12 @@ def tune(
     train: NDArray[np.int64],
     check: slice,
     terms: Terms,
+    fold: int = 0,
 ) -> list[Tried]:
     """One randomised run for each setting."""
     found = []
     for setting in contestant.settings:
-        pupil = contestant.pupil(setting, problem, labels, train, terms.seed)
+        pupil = contestant.pupil(setting, problem, labels, train, terms.seed_of(fold, testing=False))
         errors = []
         for _ in range(terms.epochs if contestant.online else 1):
             terms.check_going_on()
@@ -105,18 +110,18 @@ def best(tried: list[Tried]) -> Tried:
 def chosen(contestant: Contestant, problem: Problem, labels: NDArray[np.int64], fold: int, terms: Terms) -> Tried:
     """What is best for the training rows of a fold."""
     check = problem.check(fold)
-    return best(tune(contestant, problem, labels, problem.rest(problem.fold(fold), check), check, terms))
+    return best(tune(contestant, problem, labels, problem.rest(problem.fold(fold), check), check, terms, fold))
 
 
 def trial(
     contestant: Contestant, problem: Problem, noise: float, fold: int, terms: Terms, known: Tried | None = None
 ) -> Outcome:
     """Choose a setting, unless it is known, learn from the training rows, whose labels may be noisy, and be tested."""
-    labels = problem.noisy(noise, terms.seed) if noise else problem.y
+    labels = problem.noisy(noise, terms.seed)
     pick = known or chosen(contestant, problem, labels, fold, terms)
     test = problem.fold(fold)
     true = problem.y[test]
-    pupil = contestant.pupil(pick.setting, problem, labels, problem.rest(test), terms.seed + 1 + fold)
+    pupil = contestant.pupil(pick.setting, problem, labels, problem.rest(test), terms.seed_of(fold, testing=True))
     outcome = Outcome(problem.name, noise, contestant.name, fold, pick.setting, pick.epochs, len(true))
     for epoch in range(1, (terms.epochs if contestant.online else 1) + 1):
         terms.check_going_on()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse import coo_matrix
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
@@ -79,6 +80,25 @@ def test_reliability_compares_what_was_said_with_what_was_right(data, estimator)
     right = np.mean(model.predict(X[300:]) == y[300:])
     assert (shown.correct * shown.rows).sum() / shown.rows.sum() == pytest.approx(right)
     assert shown.line_.get_label() == "ours"
+
+
+def test_weights_of_a_regression(data):
+    model = package.AROWRegressor().fit(*data)
+    shown = WeightsDisplay.from_estimator(model, top=3)
+    assert len(shown.weights) == 3
+
+
+def test_arguments_that_do_not_fit_are_refused(data):
+    X, y = data
+    model = package.AROWClassifier().fit(X, y)
+    with pytest.raises(ValueError, match="label is for models of more than two labels"):
+        WeightsDisplay.from_estimator(model, label="nonsense")
+    with pytest.raises(ValueError, match="feature_names must be 30 names, got 1"):
+        WeightsDisplay.from_estimator(model, feature_names=["a"])
+    for display, first in ((LearningCurveDisplay, model), (ReliabilityDisplay, model)):
+        with pytest.raises(ValueError, match="y must have one label for each of 569 rows"):
+            display.from_estimator(first, X, y[:-1])
+    LearningCurveDisplay.from_estimator(model, coo_matrix(X), y)
 
 
 def test_what_cannot_be_shown_is_refused(data):

@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import signal
 import subprocess
+import sys
+import time
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from math import comb
@@ -14,12 +18,21 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.stats import binomtest, rankdata
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+from threadpoolctl import threadpool_info
 
 from cwlearn import comparison, evaluation
+from cwlearn.charts import Line, line_chart, weight_chart
+from cwlearn.cli_problems import feature_names
 from cwlearn.contestants import CONTESTANTS, USUAL
 from cwlearn.errors import DataError
+from cwlearn.learner import Learner
 from cwlearn.problems import Problem, dealt
 from cwlearn.report_page import page
 from cwlearn.significance import mark, mcnemar, ranks
@@ -112,7 +125,7 @@ def test_nothing_is_chosen_by_test_rows(data):
         assert picks[0] == picks[1]
         outcome = trial(contestant, problem, 0.0, 1, Terms(3))
         assert outcome.setting == picks[0].setting
-        other = Problem(problem.name, problem.X, problem.rows, changed, problem.classes, problem.bounds)
+        other = replace(problem, y=changed)
         flipped = trial(contestant, other, 0.0, 1, Terms(3))
         tested = set(range(200)[problem.fold(1)])
         assert set(flipped.wrong) == tested - set(outcome.wrong)
@@ -123,7 +136,9 @@ def test_noise_is_in_training_only(data):
     outcome = trial(CONTESTANTS["arow"], problem, 0.3, 0, Terms(2))
     assert outcome.rows == 50
     labels = problem.noisy(0.3, 0)
-    pupil = CONTESTANTS["arow"].pupil(outcome.setting, problem, labels, problem.rest(problem.fold(0)), 1)
+    pupil = CONTESTANTS["arow"].pupil(
+        outcome.setting, problem, labels, problem.rest(problem.fold(0)), Terms(2).seed_of(0, True)
+    )
     for _ in range(outcome.epochs):
         pupil.study()
     wrong = np.flatnonzero(pupil.predict(problem.fold(0)) != problem.y[problem.fold(0)]) + problem.fold(0).start
@@ -173,6 +188,96 @@ def test_the_same_seed_gives_the_same_page(data, found):
     assert page(again) == page(found)
 
 
+def test_folds_do_not_depend_on_the_name_of_the_data(data):
+    figures = [evaluation.compare({name: data}, algorithms=["cw"], folds=3, epochs=2) for name in "ab"]
+    assert figures[0].error("a", 0.0, "cw") == figures[1].error("b", 0.0, "cw")
+
+
+def test_the_beginning_of_a_fold_has_its_share_of_every_label():
+    y = np.repeat([0, 1], [90, 10])
+    for seed in range(20):
+        order, bounds = dealt(y, 2, np.random.RandomState(seed))
+        assert 1 <= y[order[: bounds[1] // 5 * 2]].sum() <= 3
+
+
+def test_who_did_not_take_part_everywhere_is_not_the_best(data):
+    X, y = load_breast_cancer(return_X_y=True)
+    found = evaluation.compare({"cells": (X, y), "words": data}, algorithms=["perceptron", "lda"], folds=3, epochs=1)
+    assert found.error("cells", 0.0, "lda") < found.error("cells", 0.0, "perceptron")
+    assert [found.contestants[j].name for j in found.order(0.0)] == ["perceptron", "lda"]
+    text = page(found)
+    assert not re.search(r"\bnan\b", text)
+    assert 'title="for dense rows of at most 2,000 features">left out<' in text
+
+
+def test_a_lead_that_is_not_one_everywhere_is_not_called_clear():
+    rng = np.random.default_rng(0)
+    X = np.c_[np.ones(300), rng.standard_normal(300)]
+    y = X[:, 1] > 0
+    sets = {"a": (X, y), "b": (X, y), "c": (X[:, ::-1] * [1, 1], rng.random(300) < 0.9)}
+    good, bad = DummyClassifier(strategy="uniform", random_state=0), DummyClassifier(strategy="most_frequent")
+    found = evaluation.compare(sets, algorithms={"good": good, "bad": bad, "cw": "cw"}, folds=3, epochs=2)
+    text = page(found)
+    best = found.contestants[found.order(0.0)[0]]
+    beaten = [
+        other.name
+        for other in found.contestants
+        if other is not best
+        and all(
+            found.p_value(name, 0.0, best.name, other.name) < 0.05
+            and found.error(name, 0.0, best.name) < found.error(name, 0.0, other.name)
+            for name in sets
+        )
+    ]
+    said = re.search(r"clearly better than (\d) of the 2 others", text)
+    assert (int(said[1]) if said else 0) == len(beaten)
+
+
+def test_nobody_left_is_an_error_with_the_reasons(data):
+    with pytest.raises(DataError, match="data: nobody is left to learn these data: lda is for dense rows"):
+        evaluation.compare(*data, algorithms=["lda"], folds=3)
+
+
+def test_errors_say_who_and_where(data, monkeypatch):
+    X, y = data
+
+    def learn(*args):
+        raise DataError("cannot be learned", row=5)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Learner, "learn", learn)
+        row = Problem.of("data", X, y, 3, 0).order[5]
+        with pytest.raises(DataError, match=rf"data: cw, fold 1 of 3: row {row}: cannot be learned"):
+            evaluation.compare(X, y, algorithms=["cw"], folds=3, epochs=1, workers=1)
+    with pytest.raises(DataError, match=r"data: mine, fold 1 of 3: ValueError: it predicts .* is it a classifier"):
+        evaluation.compare(X, np.arange(200) % 2, algorithms={"mine": Ridge()}, folds=3, workers=1)
+
+
+def test_estimators_see_the_labels_and_keep_their_seeds(data):
+    weighted = LogisticRegression(class_weight={"yes": 2, "no": 1})
+    seeded = SGDClassifier(max_iter=2, tol=None, random_state=3)
+    piped = make_pipeline(MaxAbsScaler(), SGDClassifier(max_iter=2, tol=None))
+    algorithms = {"weighted": weighted, "seeded": seeded, "piped": piped}
+    found = [evaluation.compare(*data, algorithms=algorithms, folds=3, seed=seed) for seed in (0, 0)]
+    assert without_seconds(found[0]) == without_seconds(found[1])
+    problem = found[0].problems[0]
+    train = problem.rest(problem.fold(0))
+    expected = clone(seeded).fit(problem.X[train], problem.classes[problem.y[train]])
+    wrong = expected.predict(problem.X[problem.fold(0)]) != problem.classes[problem.y[problem.fold(0)]]
+    assert found[0].of("data", 0.0, "seeded")[0].wrong == np.flatnonzero(wrong).tolist()
+
+
+def test_blas_has_one_thread_for_each_trial():
+    class Counts(DummyClassifier):
+        def fit(self, X, y):
+            seen.append(max((one["num_threads"] for one in threadpool_info()), default=1))
+            return super().fit(X, y)
+
+    seen = []
+    evaluation.compare(np.eye(40), np.arange(40) % 2, algorithms={"counts": Counts()}, folds=2)
+    assert set(seen) == {1}
+
+
 @pytest.mark.parametrize("name", CONTESTANTS)
 def test_every_contestant_learns(name):
     X, y = load_iris(return_X_y=True)
@@ -214,6 +319,8 @@ def test_tuned_once_is_the_choice_of_the_first_fold(data):
         ({"algorithms": ["cw", "cw"]}, "different ones"),
         ({"algorithms": []}, "one or more"),
         ({"folds": 1}, "folds must be an integer from 2 on"),
+        ({"noise": [0.1, 0.1]}, "one or more different numbers"),
+        ({"noise": []}, "one or more different numbers"),
         ({"noise": 1.0}, "noise must be a number with 0 <= noise < 1"),
         ({"epochs": 0}, "epochs must be a positive integer"),
         ({"folds": 150}, "200 rows are too few for 150 folds"),
@@ -228,9 +335,9 @@ def test_labels_must_be_two_or_more_and_not_too_rare(data):
     X, _ = data
     with pytest.raises(DataError, match="two labels are needed to compare classifiers, found 1"):
         evaluation.compare(X, np.zeros(200), algorithms=["cw"])
-    with pytest.raises(DataError, match="label 7 has fewer than 3 rows"):
+    with pytest.raises(DataError, match="label 7 has too few rows to learn, to check and to test in 10 folds"):
         evaluation.compare(X, np.r_[7, np.arange(199) % 2], algorithms=["cw"])
-    with pytest.raises(DataError, match="200 rows and 3 labels"):
+    with pytest.raises(DataError, match="y must have one label for each of 200 rows"):
         evaluation.compare(X, [0, 1, 0], algorithms=["cw"], folds=2)
 
 
@@ -274,13 +381,46 @@ def test_the_journal_of_something_else_is_refused_and_stays(data, tmp_path):
     with pytest.raises(DataError, match="differs in data"):
         evaluation.compare(data[0] * 2, data[1], **options)
     assert path.read_bytes() == before
-    path.write_text("a diary\n")
-    with pytest.raises(DataError, match="not the journal of a comparison"):
-        evaluation.compare(*data, **options)
-    assert path.read_text() == "a diary\n"
+    for diary in ("a diary\n", "a diary without an end", "{}\n", "[1, 2]"):
+        path.write_text(diary)
+        with pytest.raises(DataError, match="the journal of"):
+            evaluation.compare(*data, **options)
+        assert path.read_text() == diary
+
+
+def test_a_journal_knows_estimators_by_their_parameters(data, tmp_path):
+    options = {"folds": 3, "journal": tmp_path / "journal"}
+    evaluation.compare(*data, algorithms={"mine": LogisticRegression(C=1e-6)}, **options)
+    with pytest.raises(DataError, match="another comparison: it differs in algorithms"):
+        evaluation.compare(*data, algorithms={"mine": LogisticRegression(C=10)}, **options)
+
+
+def test_a_journal_that_ended_in_its_first_line_begins_anew(data, tmp_path):
+    path = tmp_path / "journal"
+    options = {"algorithms": ["perceptron"], "folds": 3, "epochs": 1, "journal": path}
+    evaluation.compare(*data, **options)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:20])
+    evaluation.compare(*data, **options)
+    assert len(path.read_bytes().splitlines()) == 4
 
 
 # -- tuning ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("held_out", [0.01, 0.1, 0.3, 0.4, 0.45])
+def test_as_much_is_held_out_as_was_asked_for(data, held_out):
+    assert evaluation.tune(*data, "perceptron", held_out=held_out, epochs=1).checked == round(200 * held_out)
+
+
+@pytest.mark.parametrize(
+    ("name", "estimator"),
+    [("lda", LinearDiscriminantAnalysis), ("maxent", LogisticRegression), ("sgd", SGDClassifier)],
+)
+def test_parameters_of_rivals_make_the_estimator_that_was_tuned(name, estimator):
+    X, y = load_iris(return_X_y=True)
+    found = evaluation.tune(X, y, name, epochs=2)
+    assert estimator(**found.parameters).fit(X, y).score(X, y) > 0.6
 
 
 def test_tuning_finds_the_lowest_error(data):
@@ -366,6 +506,44 @@ def test_the_page_needs_nothing_else_and_says_what_was_found(several):
     assert f"{100 * several.error('cells', 0.0, best.name):.2f}%" in words
 
 
+def test_words_from_outside_cannot_become_markup(data):
+    X, _ = data
+    y = np.where(np.arange(200) % 2, "<script>alert(1)</script>", '"><b>')
+    names = [f"<img src=x onerror=alert({j})>\0" for j in range(40)]
+    found = evaluation.compare({"<b>&": (X, y)}, algorithms=["cw", "arow"], folds=3, epochs=1, feature_names=names)
+    text = page(found)
+    parsed = Page(text)
+    assert not parsed.open
+    assert not parsed.loaded
+    assert not parsed.scripts
+    assert "\0" not in text
+    assert "<img" not in text
+
+
+def test_charts_leave_out_what_is_no_number():
+    lines = [Line("a", [(1, 0.5), (2, float("nan")), (3, 0.25)])]
+    assert line_chart("t", lines, "x", "y").count("<circle") == 2
+    assert line_chart("t", [Line("a", [(1, 0.0)])], "x", "y").count("<circle") == 1
+    assert line_chart("t", [], "x", "y") == ""
+    assert weight_chart("t", [("a", float("inf"), 1.0), ("b", 1.0, None)]).count("<rect") == 1
+    ticks = re.findall(r">([\d.,]+)</text>", line_chart("t", [Line("a", [(1, 0.5), (2, 0.4), (3, 0.3)])], "x", "y"))
+    assert ticks == ["1", "2", "3"]
+
+
+def test_weights_on_the_page_are_those_of_the_model(data):
+    X, y = data
+    found = evaluation.compare(X, y, algorithms=["cw"], folds=3, epochs=2)
+    setting, epochs = found.setting("data", 0.0, "cw")
+    problem = found.problems[0]
+    weights = found.weights(problem, 0.0, "cw", 5)
+    pupil = CONTESTANTS["cw"].pupil(setting, problem, problem.y, np.arange(200), found.terms.seed_of(0, True))
+    for _ in range(epochs):
+        pupil.study()
+    mean, deviation = pupil.weights()
+    assert [weight.feature for weight in weights] == np.argsort(-np.abs(mean[:, 0]), kind="stable")[:5].tolist()
+    assert [weight.deviation for weight in weights] == [deviation[weight.feature, 0] for weight in weights]
+
+
 def test_points_of_the_curves_stay_inside_the_picture(several):
     for match in re.finditer(r'viewBox="0 0 (\d+) (\d+)"(.*?)</svg>', page(several), re.DOTALL):
         width, height = int(match[1]), int(match[2])
@@ -385,6 +563,7 @@ def test_a_browser_shows_the_page_without_complaint(several, tmp_path, size):
     path = tmp_path / "page.html"
     path.write_text(page(several), encoding="utf-8")
     flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    flags += ["--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
     flags += ["--enable-logging=stderr", "--v=0", f"--window-size={size}", f"--screenshot={tmp_path / 'page.png'}"]
     told = subprocess.run([BROWSER, *flags, path.as_uri()], capture_output=True, text=True, timeout=120, check=True)
     assert "CONSOLE" not in told.stderr
@@ -437,6 +616,35 @@ def test_compare_on_the_command_line(texts, tmp_path):
 )
 def test_compare_refuses_what_makes_no_sense(texts, flags, message, status):
     assert message in fail("compare", texts[0], *flags, status=status)
+
+
+def test_files_of_a_comparison_are_not_mixed_up(texts, tmp_path):
+    flags = ["--algorithms", "perceptron", "--folds", 3]
+    both = ["--report", tmp_path / "x", "--journal", tmp_path / "x"]
+    assert "cannot be both" in fail("compare", texts[0], *flags, *both, status=2)
+    (tmp_path / "names").write_text("a\nb\u2028c\n")
+    assert "--names is for the page" in fail("compare", texts[0], *flags, "--names", tmp_path / "names", status=2)
+    clash = ["--names", tmp_path / "names", "--report", tmp_path / "names"]
+    assert "is both read and written" in fail("compare", texts[0], *flags, *clash, status=2)
+    assert feature_names(tmp_path / "names")[:3] == ["0", "a", "b\u2028c"]
+
+
+def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(texts, tmp_path):
+    flags = ["--folds", "10", "--epochs", "10", "--report", str(tmp_path / "r.html"), "--workers", "1"]
+    command = [sys.executable, "-m", "cwlearn", "compare", str(texts[0]), *flags]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+        journal = tmp_path / "r.html.journal"
+        while process.poll() is None and not (journal.exists() and journal.read_bytes().count(b"\n") > 5):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        message = process.communicate()[1]
+    assert process.returncode == 130
+    assert re.search(r"interrupted after \d+ of \d+ trials; the same command goes on from .*r\.html\.journal", message)
+    kept = journal.read_bytes().count(b"\n")
+    assert kept > 5
+    assert subprocess.run(command, capture_output=True).returncode == 0
+    assert (tmp_path / "r.html").exists()
+    assert not journal.exists()
 
 
 def test_compare_names_a_bad_line(tmp_path):
