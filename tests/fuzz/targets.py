@@ -1,0 +1,283 @@
+"""What is done with an input of the fuzzer.  A target returns, or raises something that no input may bring about.
+
+Each takes the bytes apart itself, so that an input means the same with and without the fuzzer.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import io
+import json
+import os
+import tempfile
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from cwlearn import model_file, rules
+from cwlearn.bad_lines import find_flaw
+from cwlearn.errors import DataError, ModelError
+from cwlearn.learner import Learner, Training
+from cwlearn.rows import as_rows
+from cwlearn.svmlight import Reader, Reading
+
+FOLDER = "/dev/shm" if os.path.isdir("/dev/shm") else None
+PATH = os.path.join(tempfile.mkdtemp(dir=FOLDER), "input")
+
+
+class Bytes:
+    """Numbers out of bytes, and then what is left; zeros when there is nothing left."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self._place = data, 0
+
+    def number(self, size: int = 1, signed: bool = False) -> int:
+        part = self._data[self._place : self._place + size]
+        self._place += size
+        return int.from_bytes(part.ljust(size, b"\0"), "little", signed=signed)
+
+    def below(self, limit: int) -> int:
+        return self.number() % limit
+
+    def rest(self) -> bytes:
+        part, self._place = self._data[self._place :], len(self._data)
+        return part
+
+    def take(self, size: int) -> bytes:
+        part = self._data[self._place : self._place + size]
+        self._place += size
+        return part
+
+
+def _write(text: bytes) -> None:
+    with open(PATH, "wb", buffering=0) as file:
+        file.write(text)
+
+
+def text(data: bytes) -> None:
+    """Read svmlight text.  What the fast parser says of plain lines is what the slow one in words says."""
+    source = Bytes(data)
+    choices = source.number(2)
+    reading = Reading(
+        zero_based=("auto", "yes", "no")[choices % 3],
+        unsorted=("error", "sort")[choices // 3 % 2],
+        on_bad_line=("error", "skip")[choices // 6 % 2],
+        max_line=(1 << 30, 64)[choices // 12 % 2],
+    )
+    hash_bits = (0, 4, 40)[choices // 24 % 3]
+    dtype = ("float32", "float64")[choices // 72 % 2]
+    chunk_bytes = 8 + source.number()
+    body = source.rest()
+    _write(body)
+    reader = Reader(PATH, reading, dtype=dtype, hash_bits=hash_bits, threads=1, chunk_bytes=chunk_bytes)
+    rows, fault = 0, None
+    try:
+        for batch in reader:
+            part = batch.rows
+            assert part.indptr[0] == 0
+            assert part.indptr[-1] == len(part.indices) == len(part.values)
+            assert (np.diff(part.indptr) >= 0).all()
+            assert not len(part.indices) or 0 <= part.indices.min() <= part.indices.max() < part.n_features
+            assert np.isfinite(part.values).all()
+            assert np.isfinite(batch.labels).all()
+            rows += part.n_rows
+    except DataError as error:
+        fault = error
+    if _plain(body) and reading.max_line > len(body):
+        grammar = reading.grammar(labelled=True)
+        lines = [line + b"\n" for line in body.split(b"\n") if line.strip() and not line.lstrip().startswith(b"#")]
+        sound = [line for line in lines if find_flaw(line, grammar) is None]
+        if fault is None and reading.on_bad_line == "error":
+            assert rows == len(lines) == len(sound)
+        elif fault is not None and len(sound) == len(lines):
+            assert "out of range" in str(fault), fault
+
+
+def _plain(body: bytes) -> bool:
+    """Text of which a line is a line whoever reads it."""
+    return not (set(body) & {0, 13, 26}) and body[:1] not in (b"\x1f", b"B", b"\xfd", b"(", b"\xef", b"\xff", b"\xfe")
+
+
+RULES = (
+    rules.AROW(),
+    rules.CW(form="variance"),
+    rules.SOP(),
+    rules.PassiveAggressive(average=True),
+    rules.AROW(covariance="full"),
+)
+
+
+def _learner(number: int, n_labels: int) -> Learner:
+    learner = Learner(RULES[number], Training(), np.arange(n_labels), 3)
+    X = np.array([[1.0, 0, 2], [0, 1, 0], [3, 0, 1], [1, 1, 1]])
+    learner.learn(as_rows(X, learner.state.dtype), learner.encode(np.arange(4) % n_labels))
+    return learner
+
+
+def model(data: bytes) -> None:
+    """Load a model: bytes as they are, or those of a sound file, some of them changed and sealed anew, so that they get
+    past the checksum; or, without the archive, a sound header and sound arrays, one of them changed.  Whatever loads
+    also predicts, learns, and gives a model that loads."""
+    source = Bytes(data)
+    kind = source.below(8)
+    try:
+        if kind < 2:
+            _write(source.rest() if kind == 0 else _resealed(source))
+            learner = model_file.load(PATH)
+        else:
+            members = dict(_sound(source.below(len(RULES)), 2 + source.below(2)))
+            header = json.loads(members.pop("header").tobytes())
+            if kind < 5:
+                header = _changed_header(header, source)
+            else:
+                _change_arrays(members, source)
+            learner = _restored(header, members)
+    except (ModelError, MemoryError):
+        return
+    if learner.state.n_features > 50:
+        return
+    rows = as_rows(np.ones((2, learner.state.n_features)), learner.state.dtype)
+    learner.margins(rows)
+    try:
+        learner.learn(rows, np.zeros(2) if len(learner.classes) != 2 else np.ones(2))
+    except DataError:
+        return  # numbers so large that the next step would not be finite
+    again = dict(model_file._members(learner))
+    _restored(json.loads(again.pop("header").tobytes()), again)
+
+
+def _restored(header: Any, arrays: dict[str, np.ndarray]) -> Learner:
+    """What `load` does with what the archive holds."""
+    try:
+        learner = model_file._new_learner(header)
+        if sorted(arrays) != sorted(("names", *learner.state.arrays_of)):
+            raise ValueError("unexpected members")
+        return model_file._filled(learner, header, {name: array.copy() for name, array in arrays.items()})
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise ModelError(str(error)) from None
+
+
+@functools.cache
+def _sound(number: int, n_labels: int) -> dict[str, np.ndarray]:
+    return model_file._members(_learner(number, n_labels))
+
+
+@functools.cache
+def _sound_file(number: int) -> bytes:
+    stream = io.BytesIO()
+    model_file._write_sealed(stream, _sound(number, 2))
+    return stream.getvalue()
+
+
+def _resealed(source: Bytes) -> bytes:
+    """The bytes of a sound file, some of them changed, with a seal that fits."""
+    raw = bytearray(_sound_file(source.below(len(RULES))))
+    for _ in range(1 + source.below(4)):
+        raw[source.number(2) % len(raw)] = source.number()
+    digest = hashlib.sha256(raw[: -model_file.DIGEST_LENGTH]).hexdigest().encode("ascii")
+    return bytes(raw[: -model_file.DIGEST_LENGTH]) + digest
+
+
+def _changed_header(header: dict[str, Any], source: Bytes) -> Any:
+    """One entry of the header has another value, or the text of it has changed."""
+    if source.below(4) == 0:
+        raw = bytearray(json.dumps(header).encode())
+        for _ in range(1 + source.below(4)):
+            raw[source.number(2) % len(raw)] = source.number()
+        try:
+            return json.loads(raw)
+        except ValueError:
+            return header
+    place, names = header, [*header]
+    for _ in range(3):
+        name = names[source.below(len(names))]
+        inner = place[name]
+        if isinstance(inner, dict) and inner and source.below(4):
+            place, names = inner, [*inner]
+        else:
+            break
+    odd = [None, -1, 0, 1e308, float("nan"), "x", "", 2**70, [], {}, True, [1, 2], "\U0001f600", 0.5, 1, 2]
+    choice = source.below(len(odd) + 4)
+    if choice < len(odd):
+        place[name] = odd[choice]
+    else:
+        try:
+            place[name] = json.loads(source.rest().decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            del place[name]
+    return header
+
+
+def _change_arrays(members: dict[str, np.ndarray], source: Bytes) -> None:
+    """Change bytes, type or shape of one array."""
+    names = [name for name in members if name != "header"]
+    name = names[source.below(len(names))]
+    array = members[name]
+    how = source.below(3)
+    if how == 0 and array.nbytes:
+        raw = bytearray(array.tobytes())
+        for _ in range(1 + source.below(4)):
+            raw[source.number(2) % len(raw)] = source.number()
+        members[name] = np.frombuffer(bytes(raw), array.dtype).reshape(array.shape)
+    elif how == 1:
+        dtype = ("f4", "f8", "i8", "u1", "<U3", "c16", "?")[source.below(7)]
+        members[name] = np.zeros(array.shape, dtype)
+    else:
+        members[name] = np.zeros([source.below(5) for _ in range(source.below(4))], array.dtype)
+
+
+DTYPES = ("i4", "i8", "u1", "u8", "f8", "?", "i2")
+
+
+def csr(data: bytes) -> None:
+    """Learn from and predict a matrix whose three arrays are anything."""
+    source = Bytes(data)
+    n_rows, n_features = (
+        source.below(6),
+        (source.below(8), 2**31, 2**62, -1)[source.below(4) if source.below(8) == 0 else 0],
+    )
+    given = SimpleNamespace(shape=(n_rows, n_features), format="csr", ndim=2)
+    sizes = [n_rows + 1 + source.below(3) - 1, *([source.below(12)] * 2)]
+    if source.below(4) == 0:
+        sizes[2] = source.below(12)
+    for name, size in zip(("indptr", "indices", "data"), sizes, strict=True):
+        kind = source.number()
+        dtype = DTYPES[kind % len(DTYPES)] if kind > 200 else ("i4" if name != "data" else "f4")
+        if kind & 1 and kind <= 200:  # small numbers, most of them sound
+            values = np.array([source.below(10) for _ in range(size)], np.int64)
+            if name == "indptr":
+                values = np.minimum(np.cumsum(values % 4), sizes[1])
+                values[:1] = 0
+                values[-1:] = sizes[1]
+        else:
+            raw = source.take(8 * size).ljust(8 * size, b"\0")
+            values = np.frombuffer(raw, "f8" if name == "data" else "i8").copy()
+        with np.errstate(all="ignore"):
+            setattr(given, name, values.astype(dtype) if name == "data" or dtype != "f8" else values.astype("f8"))
+    given.tocsr = lambda copy=False: given
+    for dtype in (np.float32, np.float64):
+        try:
+            rows = as_rows(given, np.dtype(dtype))
+        except (ValueError, TypeError, MemoryError):
+            continue
+        if rows.n_features > 1000:
+            continue
+        learner = Learner(
+            RULES[source.below(len(RULES))], Training(dtype=np.dtype(dtype).name), np.arange(2), rows.n_features
+        )
+        if learner.state.dtype != dtype:
+            continue
+        try:
+            learner.learn(rows, np.where(np.arange(rows.n_rows) % 2, 1.0, -1.0))
+        except DataError:
+            continue
+        mean, variance = learner.margins(rows)
+        assert np.isfinite(mean).all()
+        assert (variance >= 0).all()
+
+
+TARGETS = {"text": text, "model": model, "csr": csr}
