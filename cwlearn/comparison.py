@@ -232,10 +232,13 @@ def run(
 
     with side_by_side():
         try:
-            waiting = {pool.submit(do, *task) for key, task in tasks if key not in outcomes}
+            numbers = {
+                pool.submit(do, *task): number for number, (key, task) in enumerate(tasks) if key not in outcomes
+            }
+            waiting = set(numbers)
             while waiting:
                 done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in done:
+                for future in sorted(done, key=numbers.__getitem__):  # so that of several errors the first is told
                     outcome = future.result()
                     outcomes[_key(outcome)] = outcome
                     if journal is not None:

@@ -125,3 +125,11 @@ def reference_of(learner: Learner) -> Reference | LabelReference:
 
 def rows_of(X, learner):
     return as_rows(X, learner.state.dtype)
+
+
+def word_counts(n_rows=200, n_features=40):
+    """Sparse counts, and the labels "yes" and "no", of which some are wrong."""
+    rng = np.random.default_rng(0)
+    X = sparse.csr_matrix(rng.poisson(0.2, (n_rows, n_features)).astype(float))
+    score = X @ rng.standard_normal(n_features) + 0.3 * rng.standard_normal(n_rows)
+    return X, np.where(score > 0, "yes", "no")
