@@ -95,9 +95,7 @@ def train_on(
         engine = _Engine(client)
         known = None if base is None else client.scatter(base, broadcast=True, hash=False)
         try:
-            model, told = train(engine, shards, plan, rounds, known, skip_bad, report)
-            learner: Learner = model.result()
-            return learner, told
+            return train(engine, shards, plan, rounds, known, skip_bad, report)
         except KilledWorker as error:
             task = str(error.task).rpartition("-")[0]
             raise OSError(f"the workers died again and again in the task '{task}': is there enough memory?") from None

@@ -261,4 +261,10 @@ def without_model(share: Share) -> Share:
     return replace(share, total=Sum(share.total.how))
 
 
-QUICK = (combine, finish, without_model)  # tasks that only add up
+def conclude(one: Share, other: Share | None, base: Learner | None) -> tuple[Learner | None, Share]:
+    """The last step of the last round, in one task: add up, make the model, and tell of the shards."""
+    share = one if other is None else combine(one, other)
+    return finish(share, base), without_model(share)
+
+
+QUICK = (combine, finish, without_model, conclude)  # tasks that only add up

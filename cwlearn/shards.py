@@ -20,7 +20,18 @@ from cwlearn.errors import DataError, listed
 from cwlearn.learner import Learner
 from cwlearn.merging import HOW, check_confidences
 from cwlearn.options import BOOLEAN, COUNT, NOTHING, Check, Options, option
-from cwlearn.shard_tasks import QUICK, SAMPLED_TOGETHER, Plan, Share, combine, find_labels, finish, learn, without_model
+from cwlearn.shard_tasks import (
+    QUICK,
+    SAMPLED_TOGETHER,
+    Plan,
+    Share,
+    combine,
+    conclude,
+    find_labels,
+    finish,
+    learn,
+    without_model,
+)
 from cwlearn.text_files import part_name, split, total_size
 
 LATE = 3  # how often a round may be run again because of labels that came late
@@ -112,12 +123,12 @@ def train(
     base: Any,
     skip_bad: bool,
     report: Callable[[int], object] = lambda done: None,
-) -> tuple[Any, Share]:
-    """Train on all shards, each with its name; return a future of the model, and what there is to tell of them.
+) -> tuple[Learner, Share]:
+    """Train on all shards, each with its name; return the model, and what there is to tell of them.
 
-    `base` is a learner, a future of one, or None; `report` hears 1 for every shard that is done, and -n
-    where n of them must be done again.  The tree is that of the
-    order of the shards, whatever the order in which they are done, so the same shards give the same bits.
+    `base` is a learner, a future of one, or None; `report` hears 1 for every shard that is done, and -n where n of them
+    must be done again.  The tree is that of the order of the shards, whatever the order in which they are done, so the
+    same shards give the same bits.
     """
     if not shards:
         raise DataError("no shards")
@@ -131,14 +142,15 @@ def train(
         plan = _with_labels(engine, shards, plan)
     model, failures = base, dict[str, str]()
     for turn in range(rounds):
-        model, told = _round(engine, shards, plan, turn, model, report)
+        last = turn + 1 == rounds
+        model, told = _round(engine, shards, plan, turn, model, last, report)
         for _ in range(LATE):
             labels = _labels_after(plan, told, skip_bad)
             if labels is None:
                 break
             report(-len(shards))
             plan = replace(plan, labels=labels)
-            model, told = _round(engine, shards, plan, turn, base, report)
+            model, told = _round(engine, shards, plan, turn, base, last, report)
         if told.missed:
             raise DataError("new labels turned up whenever the shards were read: are they being changed?")
         failures = told.failures | failures
@@ -153,22 +165,37 @@ def train(
 
 
 def _round(
-    engine: Engine, shards: Sequence[tuple[Any, str]], plan: Plan, turn: int, base: Any, report: Callable[[int], object]
+    engine: Engine,
+    shards: Sequence[tuple[Any, str]],
+    plan: Plan,
+    turn: int,
+    base: Any,
+    last: bool,
+    report: Callable[[int], object],
 ) -> tuple[Any, Share]:
-    """Train on all shards once.  Sums are asked for as soon as there are two of a size, so that few are held at a time;
-    the tree is the same for the same number of shards."""
+    """Train on all shards once; return the model or, unless it is the last time, a future of it.  Sums are asked for as
+    soon as there are two of a size, so that few are held at a time; the tree is the same for the same number of shards.
+    The last sum is left to the task that makes the model."""
     waiting: list[tuple[int, Any]] = []  # futures of shares, each with the number of its shards, which falls
     for number, (shard, name) in enumerate(shards):
         seed = (plan.seed + 7919 * (number + len(shards) * turn)) % 2**32
         share = engine.submit(learn, shard, name, replace(plan, seed=seed), base)
         share.add_done_callback(lambda _: report(1))
         size = 1
-        while waiting and waiting[-1][0] == size:
+        kept = int(number + 1 == len(shards))
+        while len(waiting) > kept and waiting[-1][0] == size:
             share, size = engine.submit(combine, waiting.pop()[1], share), 2 * size
         waiting.append((size, share))
     share = waiting.pop()[1]
-    while waiting:
+    while len(waiting) > 1:
         share = engine.submit(combine, waiting.pop()[1], share)
+    before = waiting.pop()[1] if waiting else None
+    if last:
+        pair = (share, None) if before is None else (before, share)
+        model, told = engine.submit(conclude, *pair, base).result()
+        return model, told
+    if before is not None:
+        share = engine.submit(combine, before, share)
     told = engine.submit(without_model, share)
     return engine.submit(finish, share, base), told.result()
 
@@ -247,8 +274,7 @@ def train_in_threads(
     plan = replace(plan, stop=stop)
     engine = Threads(sharing.workers or 1)
     try:
-        model, told = train(engine, shards, plan, sharing.rounds, base, sharing.skip_bad_shards, report)
-        return model.result(), told
+        return train(engine, shards, plan, sharing.rounds, base, sharing.skip_bad_shards, report)
     finally:
         stop.set()
         engine.close()

@@ -217,6 +217,7 @@ def test_only_the_last_model_comes_to_the_client(client, files, monkeypatch):
 
     monkeypatch.setattr(type(client.submit(int)), "result", watched)
     distributed.fit(package.AROWClassifier(), files, client, rounds=2)
+    seen = [part for answer in seen for part in (answer if isinstance(answer, tuple) else (answer,))]
     models = [answer for answer in seen if hasattr(answer, "state")]
     sums = [answer.total for answer in seen if isinstance(answer, shard_tasks.Share)]
     assert len(models) == 1
