@@ -53,7 +53,7 @@ def fit(
     Each shard is learned from with the parameters of the estimator, from the same beginning and, if rows are shuffled,
     with a seed of its own; the models are summed in a tree.  They stay on the workers: only the last one comes to the
     client.  The same shards give the same bits, whatever the number of workers, and though one of them dies and its
-    work is done again (that `split` makes others of a file for another number of pieces goes without saying).
+    work is done again.
 
     Parameters
     ----------

@@ -113,7 +113,7 @@ def _labels_of(shard: Any, name: str, plan: Plan, thorough: bool) -> tuple[dict[
     labels = Labels()
     try:
         if not isinstance(shard, str):
-            return {label: str(label) for label in _classes(*_opened(shard)).tolist()}, ""
+            return {label: str(label) for label in _classes(_opened(shard)[1]).tolist()}, ""
         _check_file(shard)
         dtype = row_dtype(plan.rule, plan.training)
         size = CHUNK_BYTES if thorough else SAMPLE_BYTES
@@ -144,7 +144,7 @@ def _opened(shard: Any) -> tuple[Any, NDArray[Any]]:
     return X, np.asarray(y)
 
 
-def _classes(X: Any, y: NDArray[Any]) -> NDArray[Any]:
+def _classes(y: NDArray[Any]) -> NDArray[Any]:
     """The labels of a matrix."""
     if y.dtype.kind == "f" and len(odd := y[y != np.floor(y)]):  # NaN among them
         raise DataError(f"label {odd.flat[0]} is not a whole number: expected a class")
