@@ -3,73 +3,76 @@
     python -m tests.sanitized pytest [ARGUMENTS]          the test suite, built by gcc with ASan and UBSan
     python -m tests.sanitized fuzz TARGET [ARGUMENTS]     the fuzzer, built by clang, which also guides it by coverage
 
--fno-wrapv undoes a flag of Python's own that would hide signed overflow.
+`--build FOLDER` before these words keeps the copy there, and takes it as it is the next time.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-BOTH = "-fsanitize=address,undefined -fno-wrapv -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g -O1"
+from tests.special_builds import compile_in, copy
+
+# -fno-wrapv undoes a flag of Python's own that would hide signed overflow.
+CHECKED = "-fno-wrapv -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g -O1"
 ASAN = "detect_leaks=0:exitcode=99:allocator_may_return_null=1"
 UBSAN = "print_stacktrace=1:halt_on_error=1"
 
 
-def clang() -> str:
+def _gcc() -> tuple[dict[str, str], str]:
+    """Variables for the build, and what must be loaded before anything else."""
+    flags = "-fsanitize=address,undefined"
+    libraries = [
+        subprocess.check_output(["gcc", f"-print-file-name=lib{name}.so"], text=True).strip()
+        for name in ("asan", "ubsan")
+    ]
+    return {"CFLAGS": f"{flags} {CHECKED}", "LDFLAGS": flags}, " ".join(libraries)
+
+
+def _clang() -> tuple[dict[str, str], str]:
     names = [f"clang-{version}" for version in range(21, 13, -1)] + ["clang"]
-    found = next((path for name in names if (path := shutil.which(name))), None)
-    if found is None:
+    compiler = next((path for name in names if (path := shutil.which(name))), None)
+    if compiler is None:
         sys.exit("clang is needed, since gcc cannot guide the fuzzer: install Debian's clang-16 or a later one")
-    return found
+    import atheris
+
+    flags = f"-fsanitize=address,undefined,fuzzer-no-link {CHECKED}"
+    variables = {"CC": compiler, "LDSHARED": f"{compiler} -shared", "CFLAGS": flags}
+    return variables, f"{atheris.path()}/asan_with_fuzzer.so"
 
 
-def build(folder: Path, environment: dict[str, str]) -> None:
-    """Copy the files of the project, and compile them there."""
-    files = subprocess.check_output(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, text=True).splitlines()
-    for name in files:
-        if (ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, folder / name)
-    words = [sys.executable, "setup.py", "-q", "build_ext", "--inplace", "--force"]
-    subprocess.run(words, cwd=folder, env={**os.environ, **environment}, check=True)
-
-
-def _library(name: str) -> str:
-    return subprocess.check_output(["gcc", f"-print-file-name=lib{name}.so"], text=True).strip()
-
-
-def main(words: list[str]) -> int:
-    if not words or words[0] not in ("pytest", "fuzz"):
-        sys.exit(__doc__)
-    with tempfile.TemporaryDirectory() as name:
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=Path, metavar="FOLDER")
+    parser.add_argument("what", choices=["pytest", "fuzz"])
+    parser.add_argument("words", nargs=argparse.REMAINDER)
+    arguments = parser.parse_args()
+    variables, preloaded = _gcc() if arguments.what == "pytest" else _clang()
+    modules = {"pytest": ["pytest", "-p", "no:cacheprovider"], "fuzz": ["tests.fuzz"]}[arguments.what]
+    kept = arguments.build and arguments.build.resolve()
+    with nullcontext(kept) if kept else tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        environment = {"ASAN_OPTIONS": ASAN, "UBSAN_OPTIONS": UBSAN, "PYTHONMALLOC": "malloc", "PYTHONPATH": name}
-        if words[0] == "fuzz":
-            import atheris
-
-            compiler = clang()
-            flags = f"{BOTH},fuzzer-no-link".replace("undefined -f", "undefined,fuzzer-no-link -f", 1).removesuffix(
-                ",fuzzer-no-link"
-            )
-            build(folder, {"CC": compiler, "LDSHARED": f"{compiler} -shared", "CFLAGS": flags})
-            environment["LD_PRELOAD"] = f"{atheris.path()}/asan_with_fuzzer.so"
-            command = [sys.executable, "-m", "tests.fuzz", *words[1:]]
-        else:
-            build(folder, {"CFLAGS": BOTH, "LDFLAGS": "-fsanitize=address,undefined"})
-            libraries = [
-                subprocess.check_output(["gcc", f"-print-file-name=lib{one}.so"], text=True).strip()
-                for one in ("asan", "ubsan")
-            ]
-            environment["LD_PRELOAD"] = " ".join(libraries)
-            command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words[1:]]
-        return subprocess.run(command, cwd=folder, env={**os.environ, **environment}).returncode
+        if not list(folder.glob("cwlearn/*.so")):
+            copy(folder)
+            compile_in(folder, variables)
+        environment = {
+            **os.environ,
+            "ASAN_OPTIONS": ASAN,
+            "UBSAN_OPTIONS": UBSAN,
+            "PYTHONMALLOC": "malloc",
+            "PYTHONPATH": str(folder),
+            "LD_PRELOAD": preloaded,
+        }
+        return subprocess.run(
+            [sys.executable, "-m", *modules, *arguments.words], cwd=folder, env=environment
+        ).returncode
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
