@@ -166,8 +166,9 @@ def learn_rows(
     cdef uint64_t n_features = cells.shape[0] // (2 * blocks) - 1
     cdef floating* cell0 = &cells[0]
     cdef double* average0 = &average[0] if average.shape[0] else NULL
-    cdef const index_t* column0 = &indices[0] if indices.shape[0] else NULL
-    cdef const floating* value0 = &values[0] if values.shape[0] else NULL
+    # Without any entry, any place will do but none: C knows no sum of NULL and 0.
+    cdef const index_t* column0 = &indices[0] if indices.shape[0] else <const index_t*> &indptr[0]
+    cdef const floating* value0 = &values[0] if values.shape[0] else <const floating*> &indptr[0]
     cdef Py_ssize_t t, i, nnz
     cdef Py_ssize_t distance = rows_ahead(indptr.shape[0], indices.shape[0], cells.shape[0] * sizeof(floating))
     cdef double square, scale, C, shift
@@ -242,8 +243,9 @@ def margin_rows(
     `scores` has room for those of a row, and three more."""
     cdef uint64_t n_features = cells.shape[0] // (2 * blocks) - 1
     cdef const floating* cell0 = &cells[0]
-    cdef const index_t* column0 = &indices[0] if indices.shape[0] else NULL
-    cdef const floating* value0 = &values[0] if values.shape[0] else NULL
+    # Without any entry, any place will do but none: C knows no sum of NULL and 0.
+    cdef const index_t* column0 = &indices[0] if indices.shape[0] else <const index_t*> &indptr[0]
+    cdef const floating* value0 = &values[0] if values.shape[0] else <const floating*> &indptr[0]
     cdef Py_ssize_t t, i, z, nnz
     cdef Py_ssize_t distance = rows_ahead(indptr.shape[0], indices.shape[0], cells.shape[0] * sizeof(floating))
     cdef Row row = new_row(scratch)

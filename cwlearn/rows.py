@@ -133,6 +133,8 @@ def _sound(
 ) -> tuple[Rows, bool]:
     """Rows that no kernel can run out of, though values may not be finite; and whether columns rise strictly."""
     n_rows, n_features = shape
+    if n_rows < 0 or n_features < 0:
+        raise DataError(f"a matrix cannot have the shape {shape}")
     bounds = np.array(_integers(indptr, "indptr"), np.int64)
     columns = _integers(indices, "indices")
     if columns.dtype not in (np.dtype(np.int32), np.dtype(np.int64)) or not columns.dtype.isnative:
