@@ -11,6 +11,7 @@ import itertools
 import lzma
 import os
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -55,6 +56,7 @@ GOOD = {  # line: label, entries
     "L30-2^32+1": (b"1 4294967297:1", 1, {2**32 + 1: 1}),
     "L31-2^63-2": (b"1 9223372036854775806:1", 1, {2**63 - 2: 1}),
     "L36-explicit-zero": (b"1 1:0 2:1", 1, {1: 0, 2: 1}),
+    "L36-explicit-zero-last": (b"1 1:1 2:0", 1, {1: 1, 2: 0}),
     "L37-label": (b"1", 1, {}),
     "L37-label-blank": (b"1 ", 1, {}),
     "L38-qid": (b"1 qid:3 1:1", 1, {1: 1}),
@@ -144,7 +146,8 @@ BAD = {  # line: column, token, what is wrong
     "L55-BOM-within": (b" \xef\xbb\xbf1 1:1", 2, "\xef\xbb\xbf1", "label is not a number"),
     "L56-name": (b"spam 1:1", 1, "spam", "label is not a number"),
     "L57-nan": (b"nan 1:1", 1, "nan", "label is not finite"),
-    "L57-inf": (b"-inf 1:1", 1, "-inf", "label is not finite"),
+    "L57-inf": (b"inf 1:1", 1, "inf", "label is not finite"),
+    "L57--inf": (b"-inf 1:1", 1, "-inf", "label is not finite"),
     "L57-1e400": (b"1e400 1:1", 1, "1e400", "label out of range"),
     "L59-multilabel": (b"1,2 1:1", 1, "1,2", "--multilabel"),
     "L60-no-label": (b"1:1 2:2", 1, "1:1", "missing label"),
@@ -159,13 +162,6 @@ CUT = {  # at the end of a file
     "cut-exponent": (b"-1 1:1e", 4, "1:1e", "not a decimal number"),
     "cut-label": (b"-", 1, "-", "label is not a number"),
 }
-# Rows that need a test of their own, below.
-OTHERS = {"L27", "L33", "L49", "L50", "L58", "L62", "L63"}
-
-
-def test_every_row_of_the_table_is_here():
-    here = {name[:3] for name in [*GOOD, *SKIPPED, *BAD, *CUT]} | OTHERS
-    assert {f"L{number:02}" for number in range(1, 64)} <= here
 
 
 def message_of(path, line, column, token, what):
@@ -233,14 +229,30 @@ def test_a_line_without_data_is_skipped_and_counted(tmp_path, name):
         read_svmlight(path)
 
 
-def test_queries_are_exact(tmp_path):
-    """L38, L39."""
+def test_l38_l39_queries_are_exact(tmp_path):
     path = written(tmp_path / "a", b"1 qid:9223372036854775807 1:1\n1 qid:-9223372036854775807\n1 1:1\n1 qid:+03#\n")
     assert read_svmlight(path, query_id=True)[2].tolist() == [2**63 - 1, 1 - 2**63, 0, 3]
 
 
-def test_the_base_of_indices_can_be_stated(tmp_path):
-    """L26."""
+def test_l13_a_locale_with_a_decimal_comma_changes_nothing(tmp_path):
+    """Also where many digits make the parser ask the C library."""
+    make = ["localedef", "-i", "de_DE", "-f", "UTF-8", str(tmp_path / "de_DE.UTF-8")]
+    if shutil.which("localedef") is None or subprocess.run(make, capture_output=True).returncode != 0:
+        pytest.skip("no such locale can be made here")
+    digits = "0." + "1" * 30
+    code = (
+        "import locale, cwlearn\n"
+        "locale.setlocale(locale.LC_ALL, '')\n"
+        "assert locale.localeconv()['decimal_point'] == ','\n"
+        f"print(cwlearn.read_svmlight({str(written(tmp_path / 'a', b'1 1:1.5 2:' + digits.encode()))!r})[0].data)\n"
+        f"try: cwlearn.read_svmlight({str(written(tmp_path / 'b', b'1 1:1,5'))!r})\n"
+        "except cwlearn.DataError as error: print(error.column)"
+    )
+    environment = {**os.environ, "LOCPATH": str(tmp_path), "LC_ALL": "de_DE.UTF-8"}
+    assert python(code, env=environment).stdout == f"{np.array([1.5, float(digits)])}\n3\n".encode()
+
+
+def test_l26_the_base_of_indices_can_be_stated(tmp_path):
     path = written(tmp_path / "a", b"1 1:1\n1 0:1 2:1\n")
     for base in ("auto", "yes"):
         assert everything(Reader(path, Reading(zero_based=base)))[1] == [1, 0, 2]
@@ -251,8 +263,8 @@ def test_the_base_of_indices_can_be_stated(tmp_path):
         read_svmlight(path, zero_based=False)
 
 
-def test_two_files_have_the_same_columns(tmp_path):
-    """L27: guessed over both, or not at all."""
+def test_l27_two_files_have_the_same_columns(tmp_path):
+    """Guessed over both, or not at all."""
     a, b = written(tmp_path / "a", b"1 0:1 3:1\n"), written(tmp_path / "b", b"-1 1:1\n")
     assert read_svmlight([a, b])[0].indices.tolist() == [0, 3, 1]
     assert read_svmlight([b, a])[0].indices.tolist() == [1, 0, 3]
@@ -261,8 +273,8 @@ def test_two_files_have_the_same_columns(tmp_path):
     assert model.coef_[0, 3] > 0 > model.coef_[0, 1]
 
 
-def test_an_index_that_needs_too_much_memory_is_refused_before_it_is_taken(tmp_path):
-    """L28 to L31, where the weights are dense."""
+def test_l28_l29_l30_l31_an_index_that_needs_too_much_memory_is_refused_before_it_is_taken(tmp_path):
+    """Where the weights are dense."""
     for index in (2**31 - 1, 2**31, 2**32 + 1, 2**63 - 2):
         path = written(tmp_path / "a", b"1 1:1\n-1 1:1 %d:1\n" % index)
         with pytest.raises(DataError, match=rf"a:2: index {index} needs [0-9,]+ bytes"):
@@ -270,8 +282,7 @@ def test_an_index_that_needs_too_much_memory_is_refused_before_it_is_taken(tmp_p
         assert train_svmlight(path, AROWClassifier(), hash_bits=10).n_features_in_ == 1024
 
 
-def test_unsorted_lines_can_be_sorted(tmp_path):
-    """L34, L35."""
+def test_l34_l35_unsorted_lines_can_be_sorted(tmp_path):
     path = written(tmp_path / "a", b"1 3:3 1:1 20:20 2:2\n-1 1:1\n")
     X, _ = read_svmlight(path, unsorted="sort", zero_based=True)
     assert X.indices.tolist() == [1, 2, 3, 20, 1]
@@ -282,8 +293,7 @@ def test_unsorted_lines_can_be_sorted(tmp_path):
     check_error(caught.value, path, 1, 11, "3:4", "index 3 stands twice")
 
 
-def test_a_fraction_is_no_class(tmp_path):
-    """L58."""
+def test_l58_a_fraction_is_no_class(tmp_path):
     path = written(tmp_path / "a", b"1 1:1\n1.5 1:1\n")
     assert read_svmlight(path)[1].tolist() == [1, 1.5]
     with pytest.raises(DataError, match=f"^{re.escape(str(path))}:2: label 1.5 is not a whole number"):
@@ -296,16 +306,15 @@ def test_a_fraction_is_no_class(tmp_path):
     ids=["two lines", "cut", "many", "comment first", "comment behind"],
 )
 @pytest.mark.parametrize("chunk_bytes", [16, 1 << 20])
-def test_line_ends_of_cr_only_are_refused(tmp_path, text, chunk_bytes):
-    """L49, also where a comment would otherwise swallow the rest."""
+def test_l49_line_ends_of_cr_only_are_refused(tmp_path, text, chunk_bytes):
+    """Also where a comment would otherwise swallow the rest."""
     path = written(tmp_path / "a", text)
     with pytest.raises(DataError, match="CR line ends") as caught:
         everything(Reader(path, chunk_bytes=chunk_bytes))
     assert caught.value.line == 1
 
 
-def test_lf_and_crlf_mean_the_same(tmp_path):
-    """L48."""
+def test_l48_lf_and_crlf_mean_the_same(tmp_path):
     lines = [b"1 1:1 2:2", b"-1", b"# c", b"", b"1 3:.5 ", b"2 4:1e1", b"2 5:1 #"]
     found = []
     for ends in ([b"\n"] * 7, [b"\r\n"] * 7, [b"\n", b"\r\n"] * 4, [b"\r\n", b"\n"] * 4):
@@ -315,8 +324,7 @@ def test_lf_and_crlf_mean_the_same(tmp_path):
     assert found == 4 * found[:1]
 
 
-def test_the_last_row_needs_no_line_end(tmp_path):
-    """L50."""
+def test_l50_the_last_row_needs_no_line_end(tmp_path):
     assert read_svmlight(written(tmp_path / "a", b"1 1:1\n-1 1:2"))[0].data.tolist() == [1, 2]
 
 
@@ -343,7 +351,7 @@ def test_finding_a_flaw_takes_time_in_proportion_to_the_token(before, digit, beh
 @pytest.mark.parametrize(
     ("before", "behind", "what"),
     [(b"1 ", b":1\n", "index too large"), (b"", b"", "label out of range"), (b"1 1:", b" 2:2", "value out of range")],
-    ids=["L33", "L63", "value"],
+    ids=["L33-index", "L63-label", "value"],
 )
 def test_ten_megabytes_of_digits_are_refused(tmp_path, before, behind, what):
     path = written(tmp_path / "a", b"# c\n" + before + b"1" * 10_000_000 + behind)
@@ -355,20 +363,20 @@ def test_ten_megabytes_of_digits_are_refused(tmp_path, before, behind, what):
     check_error(caught.value, path, 2, 3 if before else 1, token, what)
 
 
-@pytest.mark.parametrize("n", [200_000, 1_000_000])
-def test_a_very_long_row_is_read(tmp_path, n):
-    """L62."""
-    row = b" ".join(b"%d:%d" % (k, k % 10) for k in range(n))
-    path = written(tmp_path / "a", b"1 1:1\n-1 " + row + b"\n1 1:1\n")
+@pytest.mark.parametrize("n", [200_000, 10_000_000])
+def test_l62_a_very_long_row_is_read(tmp_path, n):
+    row = np.tile(np.frombuffer(b"00000000:1 ", np.uint8), (n, 1))
+    for place in range(8):
+        row[:, 7 - place] += (np.arange(n, dtype=np.int32) // 10**place % 10).astype(np.uint8)
+    path = written(tmp_path / "a", b"1 1:1\n-1 " + row.tobytes() + b"\n1 1:1\n")
     X, y = read_svmlight(path, zero_based=True)
     assert y.tolist() == [1, -1, 1]
     assert np.diff(X.indptr).tolist() == [1, n, 1]
     assert (X.indices[1 : n + 1] == np.arange(n)).all()
-    assert (X.data[1 : n + 1] == np.arange(n) % 10).all()
+    assert (X.data == 1).all()
 
 
-def test_a_token_of_ten_megabytes_takes_memory_in_proportion(tmp_path):
-    """L33."""
+def test_l33_a_token_of_ten_megabytes_takes_memory_in_proportion(tmp_path):
     path = written(tmp_path / "a", b"1 " + b"1" * 10_000_000 + b":1\n")
     code = (
         "import resource, scipy.sparse, cwlearn\n"
@@ -377,7 +385,7 @@ def test_a_token_of_ten_megabytes_takes_memory_in_proportion(tmp_path):
         f"try: read({str(path)!r})\n"
         "except cwlearn.DataError: print((peak() - before) // 1024)"
     )
-    assert int(python(code).stdout) < 100
+    assert int(python(code).stdout) < 64
 
 
 # -- files and streams -------------------------------------------------------------------------------------------------
@@ -395,7 +403,9 @@ def assert_refused(path, what, line=None, **options):
     assert caught.value.line == line
 
 
-@pytest.mark.parametrize("text", [b"", b"# c", b"#\n\n \t\n", b"\xef\xbb\xbf"], ids=["F01", "F02", "F02 more", "F03"])
+@pytest.mark.parametrize(
+    "text", [b"", b"# c", b"#\n\n \t\n", b"\xef\xbb\xbf"], ids=["F01-empty", "F02-comment", "F02-blanks", "F03-mark"]
+)
 def test_files_without_rows(tmp_path, capsys, text):
     path, model = written(tmp_path / "a", text), tmp_path / "model.npz"
     assert read_svmlight(path)[0].shape[0] == 0
@@ -407,8 +417,7 @@ def test_files_without_rows(tmp_path, capsys, text):
     assert capsys.readouterr().out == ""
 
 
-def test_a_byte_order_mark_is_skipped_at_the_beginning_of_a_file_only(tmp_path):
-    """F03."""
+def test_f03_a_byte_order_mark_is_skipped_at_the_beginning_of_a_file_only(tmp_path):
     a, b = written(tmp_path / "a", b"\xef\xbb\xbf1 1:1"), written(tmp_path / "b", b"\xef\xbb\xbf-1 1:2\n")
     assert read_svmlight([a, b])[1].tolist() == [1, -1]
     assert_refused(written(tmp_path / "c", b"1 1:1\n\xef\xbb\xbf1 1:1"), "label is not a number", line=2)
@@ -416,8 +425,7 @@ def test_a_byte_order_mark_is_skipped_at_the_beginning_of_a_file_only(tmp_path):
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"])
-def test_utf_16_is_recognised(tmp_path, encoding):
-    """F04."""
+def test_f04_utf_16_is_recognised(tmp_path, encoding):
     assert_refused(written(tmp_path / "a", "1 1:1\r\n-1 2:2\r\n".encode(encoding)), "UTF-16", line=1)
     if encoding == "utf-16":
         assert_refused(written(tmp_path / "b", b"\xfe\xff" + "1 1:1\n".encode("utf-16-be")), "UTF-16", line=1)
@@ -438,14 +446,12 @@ def test_utf_16_is_recognised(tmp_path, encoding):
     ],
     ids=["CSV", "CSV with names", "CSV with blanks", "JSON", "ELF", "PNG", "zip", "all bytes", "HTML"],
 )
-def test_what_is_no_svmlight_text_is_refused_at_line_1(tmp_path, content, what):
-    """F05, F06."""
+def test_f05_f06_what_is_no_svmlight_text_is_refused_at_line_1(tmp_path, content, what):
     assert_refused(written(tmp_path / "a", content), what, line=1)
 
 
 @pytest.mark.parametrize("suffix", COMPRESS)
-def test_compressed_files_are_read_and_damaged_ones_refused(tmp_path, suffix):
-    """F07 to F12, F15, for every format."""
+def test_f07_f08_f09_f10_f11_f12_f15_compressed_files_are_read_and_damaged_ones_refused(tmp_path, suffix):
     compress = COMPRESS[suffix]
     first = compress(b"1 1:1\n" * 10)
     random = np.random.default_rng(0)
@@ -465,8 +471,7 @@ def test_compressed_files_are_read_and_damaged_ones_refused(tmp_path, suffix):
     assert_refused(written(path, compress(first)), "label is not a number|NUL byte|CR line ends", line=1)
 
 
-def test_gzip_trailers_are_checked(tmp_path):
-    """F09 to F12."""
+def test_f09_f10_f12_gzip_trailers_are_checked(tmp_path):
     data = gzip.compress(b"1 1:1\n" * 10)
     path = tmp_path / "a.gz"
     for place in range(1, 9):
@@ -488,16 +493,14 @@ def blocked_gzip(texts):
     return b"".join(blocks)
 
 
-def test_blocked_gzip_is_read(tmp_path):
-    """F11."""
+def test_f11_blocked_gzip_is_read(tmp_path):
     lines = b"".join(b"%d 1:%d\n" % (k, k) for k in range(1000))
     data = blocked_gzip(lines[start : start + 77] for start in range(0, len(lines), 77))
     X, y = read_svmlight(written(tmp_path / "a.gz", data))
     assert y.tolist() == X.data.tolist() == list(range(1000))
 
 
-def test_a_long_line_is_refused_with_bounded_memory(tmp_path, monkeypatch):
-    """F14, in small."""
+def test_f14_a_long_line_is_refused_with_bounded_memory(tmp_path, monkeypatch):
     path = written(tmp_path / "a.gz", gzip.compress(b"1 1:1\n" + b"1" * (64 << 20), 1))
     sizes = []
     next_chunk = Lines.next_chunk
@@ -544,8 +547,7 @@ def test_the_longest_line_does_not_depend_on_the_chunks(tmp_path, end, chunk_byt
         everything(reader)
 
 
-def test_files_that_cannot_be_opened(tmp_path, capsys):
-    """F16."""
+def test_f16_files_that_cannot_be_opened(tmp_path, capsys):
     (tmp_path / "broken").symlink_to(tmp_path / "nowhere")
     cases = {"missing": FileNotFoundError, "": IsADirectoryError, "broken": FileNotFoundError}
     if os.geteuid() != 0:
@@ -560,8 +562,8 @@ def test_files_that_cannot_be_opened(tmp_path, capsys):
         assert capsys.readouterr().err == f"cwlearn: error: {path}: {caught.value.strerror}\n"
 
 
-def test_a_fifo_is_read_once(tmp_path):
-    """F17, with pauses within lines."""
+def test_f17_a_fifo_is_read_once(tmp_path):
+    """With pauses within lines."""
     path = tmp_path / "fifo"
     os.mkfifo(path)
 
@@ -579,8 +581,8 @@ def test_a_fifo_is_read_once(tmp_path):
     assert X.data.tolist() == [1, 25] + 1000 * [3]
 
 
-def test_an_open_pipe_is_read_by_its_number(tmp_path):
-    """F17: process substitution."""
+def test_f17_an_open_pipe_is_read_by_its_number(tmp_path):
+    """Process substitution."""
     reading, writing = os.pipe()
     os.write(writing, gzip.compress(b"1 1:1\n-1 1:2"))
     os.close(writing)
@@ -591,8 +593,7 @@ def test_an_open_pipe_is_read_by_its_number(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdin"])
-def test_standard_input_is_read_and_named(name):
-    """F17."""
+def test_f17_standard_input_is_read_and_named(name):
     code = (
         "from cwlearn import DataError, read_svmlight\n"
         f"try: print(read_svmlight({name!r})[0].data)\n"
@@ -605,8 +606,7 @@ def test_standard_input_is_read_and_named(name):
 
 
 @pytest.mark.parametrize("size", [0, 1000, 1003])
-def test_a_file_that_shrinks_is_refused(tmp_path, size):
-    """F18."""
+def test_f18_a_file_that_shrinks_is_refused(tmp_path, size):
     path = written(tmp_path / "a", b"1 1:1\n" * 10_000)
     batches = iter(Reader(path, threads=1, chunk_bytes=64))
     next(batches)
@@ -615,8 +615,7 @@ def test_a_file_that_shrinks_is_refused(tmp_path, size):
         list(batches)
 
 
-def test_a_file_that_grows_or_is_replaced_gives_whole_lines(tmp_path):
-    """F18."""
+def test_f18_a_file_that_grows_or_is_replaced_gives_whole_lines(tmp_path):
     path = written(tmp_path / "a", b"1 1:1\n" * 1000)
     batches = iter(Reader(path, threads=1, chunk_bytes=64))
     n_rows = next(batches).rows.n_rows
@@ -635,8 +634,8 @@ TRICKY = (
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
-def test_the_chunks_do_not_matter(tmp_path, threads):
-    """F19, F20: every size, so that every place is once the end of a chunk."""
+def test_f19_f20_the_chunks_do_not_matter(tmp_path, threads):
+    """Every size, so that every place is once the end of a chunk."""
     path = written(tmp_path / "a", TRICKY)
     expected = everything(Reader(path, queries=True, threads=1))
     assert expected[3] == [1, -1, 1, 2, -1, -1]
@@ -646,8 +645,7 @@ def test_the_chunks_do_not_matter(tmp_path, threads):
 
 
 @pytest.mark.parametrize("chunk_bytes", [16, 20, 31, 1 << 20])
-def test_every_place_of_a_line_end_may_be_the_end_of_a_chunk(tmp_path, chunk_bytes):
-    """F19."""
+def test_f19_every_place_of_a_line_end_may_be_the_end_of_a_chunk(tmp_path, chunk_bytes):
     for shift in range(40):
         path = written(tmp_path / "a", b"#" * shift + b"\n1 1:1 2:22\r\n-1 333:3\n\n1 4:4")
         found = everything(Reader(path, queries=True, threads=2, chunk_bytes=chunk_bytes))
@@ -655,8 +653,8 @@ def test_every_place_of_a_line_end_may_be_the_end_of_a_chunk(tmp_path, chunk_byt
         assert found[5] == [2, 3, 5]
 
 
-def test_the_same_lines_are_skipped_whatever_the_chunks(tmp_path):
-    """F20: not even where a CR stands within a long line."""
+def test_f20_the_same_lines_are_skipped_whatever_the_chunks(tmp_path):
+    """Even where a CR stands within a long line."""
     path = written(tmp_path / "a", TRICKY + b"\n1 1:1\r2:2 in a line that is long -1 3:3\n1 1:x\n1 6:6\n")
     for chunk_bytes in range(16, 400, 7):
         reader = Reader(path, Reading(on_bad_line="skip"), queries=True, threads=2, chunk_bytes=chunk_bytes)
@@ -664,8 +662,8 @@ def test_the_same_lines_are_skipped_whatever_the_chunks(tmp_path):
         assert [(flaw.line, flaw.column) for flaw in reader.skipped] == [(11, 6), (12, 3)]
 
 
-def test_a_cr_within_a_long_comment_means_the_same_whatever_the_chunks(tmp_path):
-    """F20: dropped with the comment, or refused, but never cut there."""
+def test_f20_a_cr_within_a_long_comment_means_the_same_whatever_the_chunks(tmp_path):
+    """Dropped with the comment, or refused, but never cut there."""
     path = written(tmp_path / "a", b"1 1:1 # a comment \r with more of it behind 1 1:1\n-1 2:2\n")
     outcomes = set()
     for chunk_bytes in range(16, 80):
@@ -676,8 +674,7 @@ def test_a_cr_within_a_long_comment_means_the_same_whatever_the_chunks(tmp_path)
     assert len(outcomes) == 1
 
 
-def test_the_line_of_an_error_is_exact_with_many_threads(tmp_path):
-    """F22."""
+def test_f22_the_line_of_an_error_is_exact_with_many_threads(tmp_path):
     good = b"1 1:1 2:2\n" * 100
     for lines in (1, 2, 3):
         path = written(tmp_path / "a", 50 * good + lines * b"1 1:1\n" + b"1 1:x")
@@ -686,8 +683,7 @@ def test_the_line_of_an_error_is_exact_with_many_threads(tmp_path):
         assert (caught.value.line, caught.value.column) == (5001 + lines, 3)
 
 
-def test_the_first_of_two_errors_is_reported_always(tmp_path):
-    """F23."""
+def test_f23_the_first_of_two_errors_is_reported_always(tmp_path):
     good = b"1 1:1 2:2\n" * 50
     path = written(tmp_path / "a", 3 * good + b"x\n" + 3 * good + b"1 1:y\n" + good)
     for repeat in range(50):
@@ -708,8 +704,7 @@ def test_the_first_of_two_errors_is_reported_always(tmp_path):
     ],
     ids=["space", "newline", "not UTF-8", "UTF-8", "255 bytes", "dash"],
 )
-def test_file_names_of_all_kinds(tmp_path, name, shown):
-    """F24."""
+def test_f24_file_names_of_all_kinds(tmp_path, name, shown):
     path = tmp_path / os.fsdecode(name)
     assert read_svmlight(written(path, b"1 1:1\n"))[0].shape == (1, 1)
     with pytest.raises(DataError) as caught:
