@@ -11,6 +11,7 @@ import io
 import os
 import re
 import sys
+import warnings
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, NoReturn
@@ -36,7 +37,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run a command; return the exit status: 0 done, 1 bad data or model or a fault, 2 bad usage, 130 interrupted."""
     words = sys.argv[1:] if argv is None else argv
     try:
-        with ended_by_signals(), _output():
+        with ended_by_signals(), _output(), _warnings():
             return run(words)
     except Terminated as end:
         return 128 + end.number
@@ -146,6 +147,14 @@ def _output() -> Iterator[None]:
         raise
     except OSError as error:
         raise OSError(error.errno, error.strerror, "standard output") from None
+
+
+@contextlib.contextmanager
+def _warnings() -> Iterator[None]:
+    """Warnings in the words of the program, without a place in its code."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_: say(f"warning: {message}")
+        yield
 
 
 class _Closed(io.TextIOBase):

@@ -4,14 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import os
+import warnings
 
 
 def usable_cores() -> int:
-    """Cores that this process may run on."""
+    """Cores that this process may run on, or its share of them, where a container or whoever started it has set one."""
     try:
-        return len(os.sched_getaffinity(0))
+        cores = len(os.sched_getaffinity(0))
     except AttributeError:  # not everywhere
-        return os.cpu_count() or 1
+        cores = os.cpu_count() or 1
+    with contextlib.suppress(OSError, ValueError), open("/sys/fs/cgroup/cpu.max", "rb") as file:
+        quota, period = map(int, file.read().split())  # "max" is no limit
+        cores = min(cores, max(1, quota // period))
+    return min(cores, _share() or cores)
+
+
+def _share() -> int | None:
+    """Threads that OMP_NUM_THREADS grants, as joblib and Dask set it for each of their workers."""
+    given = os.environ.get("OMP_NUM_THREADS")
+    if not given:
+        return None
+    with contextlib.suppress(ValueError):
+        if (threads := int(given.split(",")[0])) > 0:  # those behind a comma are for threads of threads
+            return threads
+    warnings.warn(f"OMP_NUM_THREADS={given!r} is ignored: expected a positive integer", stacklevel=3)
+    return None
 
 
 def free_memory() -> int:

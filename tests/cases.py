@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import mmap
+
 import numpy as np
+import pytest
 from scipy import sparse
 
 from cwlearn import rules
@@ -125,6 +128,16 @@ def reference_of(learner: Learner) -> Reference | LabelReference:
 
 def rows_of(X, learner):
     return as_rows(X, learner.state.dtype)
+
+
+def reserved(size, dtype):
+    """Zeros that take addresses, and no memory until they are written."""
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0x4000)  # Python 3.12 names it
+    try:
+        memory = mmap.mmap(-1, size * np.dtype(dtype).itemsize, flags=flags)
+    except OSError as error:
+        pytest.skip(f"this machine gives no addresses without memory: {error}")
+    return np.frombuffer(memory, dtype)
 
 
 def word_counts(n_rows=200, n_features=40):

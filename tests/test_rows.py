@@ -5,13 +5,17 @@ The names C01 ... are the rows of the table of odd inputs that each test answers
 
 from __future__ import annotations
 
+import sys
+
+import joblib
 import numpy as np
 import pytest
 from scipy import sparse
 
-from cwlearn import AROWClassifier
+from cwlearn import AROWClassifier, _kernels, diagonal_state, native, rules
 from cwlearn.errors import DataError
-from cwlearn.rows import as_rows
+from cwlearn.rows import Rows, as_rows
+from tests.cases import new_learner, reserved
 
 FLOAT32 = np.dtype(np.float32)
 FLOAT64 = np.dtype(np.float64)
@@ -38,6 +42,7 @@ def columns(place, value):
 
 BROKEN = {
     "C01 index is the number of columns": ({"indices": columns(3, 4)}, r"row 3: index 4 is not between 0 and 3"),
+    "C02 index too large": ({"indices": columns(2, 10**6)}, r"row 1: index 1000000 is not between 0 and 3"),
     "C02 index far too large": ({"indices": columns(2, 2**31 - 1)}, r"row 1: index 2147483647 is not between"),
     "C03 negative index": ({"indices": columns(0, -1)}, r"row 0: index -1 is not between 0 and 3"),
     "C03 most negative index": ({"indices": columns(5, -(2**31))}, r"row 3: index -2147483648 is not between"),
@@ -60,6 +65,8 @@ BROKEN = {
     "C18 overflow of the squared length": ({"data": np.full(7, 1e200)}, r"row 0: the squares .* add up to infinity"),
     "C24 complex": ({"data": np.full(7, 1j)}, r"values must be real numbers, got complex128"),
     "C24 strings": ({"data": np.full(7, "a")}, r"values must be real numbers, got <U1"),
+    "C24 objects": ({"data": np.full(7, 1, object)}, r"values must be real numbers, got object"),
+    "C24 dates": ({"data": np.full(7, "2020-01-01", "M8[D]")}, r"values must be real numbers, got datetime64"),
     "uint64 beyond int64": ({"indices": np.full(7, 2**64 - 1, np.uint64)}, r"indices holds 18446744073709551615"),
 }
 
@@ -189,18 +196,23 @@ def test_c22_arrays_lists_and_sparse_arrays_give_the_same_rows():
         same(as_rows(X, FLOAT32), expected)
 
 
-@pytest.mark.parametrize("X", [np.ones(3), np.ones((2, 2, 2)), 3.0])
+@pytest.mark.parametrize(
+    "X", [np.ones(3), np.ones((2, 2, 2)), 3.0, sparse.csr_array(np.ones(3)), sparse.coo_array(np.ones(3))], ids=repr
+)
 def test_c23_anything_but_two_dimensions_is_refused(X):
     with pytest.raises(DataError, match="2 dimensions"):
         as_rows(X, FLOAT32)
-    with pytest.raises(DataError, match="2 dimensions"):
-        as_rows(sparse.coo_array(np.ones(3)), FLOAT32)
 
 
-@pytest.mark.parametrize("dtype", [np.int16, np.uint8, np.uint32, np.int32, np.int64, ">i4", ">i8"])
-def test_c10_c12_all_integer_types_of_indices_work(dtype):
-    X = with_parts(indices=good().indices.astype(dtype), indptr=good().indptr.astype(dtype))
+INTEGERS = [np.int16, np.uint8, np.uint32, np.int32, np.int64, ">i4", ">i8"]
+
+
+@pytest.mark.parametrize("bounds", INTEGERS)
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_c10_c12_all_integer_types_of_indices_work(dtype, bounds):
+    X = with_parts(indices=good().indices.astype(dtype), indptr=good().indptr.astype(bounds))
     rows = as_rows(X, FLOAT32)
+    assert rows.indptr.dtype == np.int64
     assert rows.indices.dtype in (np.dtype(np.int32), np.dtype(np.int64))
     same(rows, as_rows(good(), FLOAT32))
 
@@ -209,6 +221,17 @@ def test_c10_c12_all_integer_types_of_indices_work(dtype):
 def test_c12_c24_all_real_types_of_values_work(dtype):
     X = with_parts(data=good().data.astype(dtype))
     np.testing.assert_array_equal(as_rows(X, FLOAT64).values, X.data.astype(np.float64))
+
+
+def test_c24_integers_that_a_double_cannot_hold_are_rounded():
+    X = with_parts(data=np.array([2**53 + 1, 2**63 - 1, -(2**63), 1, 2, 3, 4]))
+    assert as_rows(X, FLOAT64).values[:3].tolist() == [2.0**53, 2.0**63, -(2.0**63)]
+
+
+def test_c13_slices_and_transposed_views_give_their_own_rows():
+    for X in (good()[::2], good().T, good().T[:, ::-1], good().toarray()[::2, ::-1], good().toarray().T):
+        dense = X.toarray() if sparse.issparse(X) else X
+        same(as_rows(X, FLOAT32), as_rows(np.ascontiguousarray(dense), FLOAT32))
 
 
 def test_c13_c14_strided_read_only_unaligned_and_memory_mapped_arrays_work(tmp_path):
@@ -221,7 +244,10 @@ def test_c13_c14_strided_read_only_unaligned_and_memory_mapped_arrays_work(tmp_p
     frozen = good()
     for array in (frozen.data, frozen.indices, frozen.indptr):
         array.setflags(write=False)
-    for X in (with_parts(data=strided), with_parts(data=raw), with_parts(data=mapped), frozen):
+    joblib.dump(good(), tmp_path / "matrix")
+    shared = joblib.load(tmp_path / "matrix", mmap_mode="r")
+    assert isinstance(shared.indices, np.memmap)
+    for X in (with_parts(data=strided), with_parts(data=raw), with_parts(data=mapped), frozen, shared):
         same(as_rows(X, FLOAT32), expected)
         AROWClassifier().fit(X, [0, 1, 1, 0]).predict(X)
 
@@ -261,28 +287,51 @@ def test_c20_c21_empty_matrices():
     assert model.predict_proba(sparse.csr_matrix((0, 3))).shape == (0, 2)
 
 
-def test_c27_each_array_of_the_caller_is_read_once():
+@pytest.mark.parametrize("name", ["indptr", "indices", "data"])
+def test_c27_each_array_of_the_caller_is_read_once(name):
     """A matrix that answers differently the second time cannot slip past the checks."""
+    asked = []
 
-    class Shifty(sparse.csr_matrix):
-        asked = 0
-
-        @property
-        def indices(self):
-            Shifty.asked += 1
-            return self._kept if Shifty.asked % 2 else np.full(len(self._kept), 10**9, np.int32)
-
-        @indices.setter
-        def indices(self, value):
-            self._kept = value
+    def answer(shifty):
+        asked.append(name)
+        kept = getattr(X, name)
+        return kept if len(asked) == 1 else np.full(len(kept), 10**9, kept.dtype)
 
     X = good()
-    shifty = Shifty.__new__(Shifty)
-    shifty.__dict__.update({name: value for name, value in vars(X).items() if name != "indices"})
-    shifty._kept = X.indices
-    Shifty.asked = 0
+    kind = type("Shifty", (sparse.csr_matrix,), {name: property(answer)})
+    shifty = kind.__new__(kind)
+    shifty.__dict__.update({key: value for key, value in vars(X).items() if key != name})
     same(as_rows(shifty, FLOAT32), as_rows(X, FLOAT32))
-    assert Shifty.asked == 1
+    assert asked == [name]
+
+
+@pytest.mark.parametrize("build", {_kernels, sys.modules[native.learn_rows.__module__]}, ids=lambda build: build.__name__)
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_c28_f21_rows_and_entries_are_counted_in_64_bits(build, index, monkeypatch):
+    """Row 2^31 + 5 of as many empty ones, whose two entries stand behind three thousand million others."""
+    monkeypatch.setattr(diagonal_state, "learn_rows", build.learn_rows)
+    monkeypatch.setattr(diagonal_state, "margin_rows", build.margin_rows)
+    row, first = 2**31 + 5, 3_000_000_000
+    indptr, squares, y = reserved(row + 2, np.int64), reserved(row + 1, np.float64), reserved(row + 1, np.float64)
+    indices, values = reserved(first + 2, index), reserved(first + 2, np.float32)
+    indptr[row : row + 2] = first, first + 2
+    indices[first:], values[first:], y[row] = (1, 3), (2, 5), 1
+    assert build.check_rows(squares[:1], indptr[row:], indices, values, 4) == (-1, True)
+    squares[row] = squares[0]
+    far, near = new_learner(rules.AROW(), 4), new_learner(rules.AROW(), 4)
+    monkeypatch.setattr(Rows, "longest", 2)
+    far.state.learn(
+        Rows(indptr, indices, values, squares, 4),
+        y,
+        np.empty(0),
+        np.array([row]),
+        far.rule.kernel(),
+        far.tally,
+    )
+    rows = as_rows(np.array([[0, 2, 0, 5]]), FLOAT32)
+    near.learn(rows, np.ones(1))
+    assert near.tally["updates"] == 1
+    assert (far.state.cells == near.state.cells).all()
 
 
 def test_squared_lengths():

@@ -3,8 +3,8 @@
     python -m tests.fuzz text|model|csr [--runs N] [--seconds S] [--corpus FOLDER]
 
 Coverage of the Python code of these doors guides it; with `python -m tests.sanitized fuzz ...` that of the compiled
-code, too, under the address and undefined-behaviour sanitizers.  An input that takes a second of the processor, crashes,
-or raises ends the run, and is kept in the folder.
+code, too, under the address and undefined-behaviour sanitizers.  An input that takes a second of
+the processor, crashes, or raises ends the run, and is kept in the folder.
 """
 
 from __future__ import annotations
