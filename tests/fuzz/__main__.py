@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import atheris
+import sklearn.metrics.pairwise  # noqa: F401  a model with a kernel would load it, and take a second for that
 
 DOORS = ("bad_lines", "model_file", "rows", "labels", "options")
 with atheris.instrument_imports(include=[f"cwlearn.{door}" for door in DOORS]):
