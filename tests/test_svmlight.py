@@ -16,6 +16,7 @@ import signal
 import sys
 import threading
 import time
+from contextlib import nullcontext
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
@@ -29,10 +30,13 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file, load_svmlight_files
 
-from cwlearn import DataError, _svmlight, iter_svmlight, native, read_svmlight
+from cwlearn import DataError, _svmlight, iter_svmlight, machine, native, read_svmlight
 from cwlearn._svmlight import BAD_LINE, DONE, PADDING, TOO_WIDE, power_of_ten
 from cwlearn.pipeline import in_order
+from cwlearn.row_store import MemoryStore
+from cwlearn.rows import as_rows
 from cwlearn.svmlight import Reader, Reading
+from tests.cases import reserved
 
 # How the parser can be run on this processor: a compiled module, and whether it finds marks 64 bytes at once.
 FORMS = [
@@ -194,6 +198,34 @@ def test_parse_rows_refuses_arrays_that_are_too_short(name):
     assert arrays["indptr"][13] == 12
     with pytest.raises(ValueError, match="too short"):
         parse_rows(least_arrays(len(text), rows=3, entries=7, without=name), *rest)
+
+
+@pytest.mark.parametrize("wide", [np.int32, np.int64])
+def test_f21_entries_are_counted_in_64_bits(wide):
+    """Two rows behind three thousand million entries."""
+    text, first = b"1 1:1 7:2\n-1 3:4\n", 3_000_000_000
+    indices, values = reserved(first + len(text), wide), reserved(first + len(text), np.float32)
+    for module, at_once in FORMS:
+        module.choose_marks(at_once)
+        indptr, labels = np.full(len(text), first), np.empty(len(text))
+        place = PADDING, PADDING + len(text)
+        answer = module.parse_rows(
+            indptr, indices, values, labels, np.empty(0, np.int64), padded(text), *place, 0, True, 0, False, 0
+        )
+        assert answer[:3] == (DONE, 2, 2)
+        assert indptr[:3].tolist() == [first, first + 2, first + 3]
+        assert indices[first : first + 3].tolist() == [1, 7, 3]
+        assert values[first : first + 3].tolist() == [1, 2, 4]
+        indices[first:], values[first:] = 0, 0
+
+
+def test_f21_rows_are_put_together_in_64_bits(monkeypatch):
+    store, rows = MemoryStore("float32"), as_rows(np.eye(3), np.dtype("float32"))
+    store.add(rows, np.ones(3))
+    for name in ("indices", "values"):
+        monkeypatch.setitem(store._arrays, name, SimpleNamespace(size=3_000_000_000, append=lambda *_: None))
+    store.add(rows, np.ones(3))
+    assert store._arrays["ends"].filled.tolist() == [0, 1, 2, 3, *range(3_000_000_001, 3_000_000_004)]
 
 
 @pytest.mark.parametrize(
@@ -561,9 +593,32 @@ def test_what_scikit_learn_promises_of_its_reader(tmp_path):
         ({"threads": 10**6}, "threads must be"),
     ],
 )
-def test_options_out_of_range_are_refused(tmp_path, options, message):
+def test_h05_options_out_of_range_are_refused(tmp_path, options, message):
     with pytest.raises(ValueError, match=message):
         read_svmlight(written(tmp_path / "a", SAMPLE), **options)
+
+
+@pytest.mark.parametrize(
+    ("share", "threads"), [("", 64), ("3", 3), ("3,2", 3), ("100", 64), *[(odd, None) for odd in ("0", "-1", "many")]]
+)
+def test_h05_t03_threads_are_no_more_than_the_share_of_this_process(tmp_path, monkeypatch, share, threads):
+    """As joblib and Dask tell it to their workers; what is no number is ignored with a warning."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(64), raising=False)
+    monkeypatch.setattr(machine, "open", lambda path, mode: io.BytesIO(b"max 100000\n"), raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", share)
+    with nullcontext() if threads else pytest.warns(UserWarning, match=f"OMP_NUM_THREADS='{share}' is ignored"):
+        assert Reader(tmp_path / "a").threads == (threads or 64)
+    with nullcontext() if threads else pytest.warns(UserWarning, match="expected a positive integer"):
+        assert Reader(tmp_path / "a", threads=-1).threads == (threads or 64)
+    assert Reader(tmp_path / "a", threads=9).threads == 9
+
+
+@pytest.mark.parametrize(("quota", "threads"), [(b"250000 100000\n", 2), (b"10000 100000\n", 1), (b"", 64)])
+def test_t03_threads_are_no_more_than_the_share_of_the_container(tmp_path, monkeypatch, quota, threads):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(64), raising=False)
+    monkeypatch.setattr(machine, "open", lambda path, mode: io.BytesIO(quota), raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert Reader(tmp_path / "a").threads == threads
 
 
 # -- readers -----------------------------------------------------------------------------------------------------------
@@ -591,10 +646,10 @@ def everything(reader):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_the_same_bits_with_any_number_of_threads(tmp_path, dtype):
+def test_t01_the_same_bits_with_any_number_of_threads(tmp_path, dtype):
     paths = [written(tmp_path / str(seed), random_text(200, seed)) for seed in range(3)]
     expected = everything(Reader(paths, dtype=dtype, queries=True, threads=1))
-    for threads, chunk_bytes in itertools.product((1, 2, 3, 8), (100, 1 << 10, 1 << 14, 1 << 20)):
+    for threads, chunk_bytes in itertools.product((1, 2, 3, 8, 64), (100, 1 << 10, 1 << 20)):
         reader = Reader(paths, dtype=dtype, queries=True, threads=threads, chunk_bytes=chunk_bytes)
         assert everything(reader) == expected
         assert everything(reader) == expected
