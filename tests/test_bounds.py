@@ -32,6 +32,16 @@ def test_arow_makes_no_more_mistakes_than_theorem_2_allows(seed):
     assert run.mistakes <= bounds.arow_bound(run, run.mean[run.has_intercept :], run.mean[0] * run.has_intercept)
 
 
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("kind", ["flipped", "noisy"])
+def test_h13_the_bound_holds_where_labels_flip_in_mid_stream_and_where_half_are_noise(kind, seed):
+    _, X, y, separator = random_run(seed, noise=0.5 if kind == "noisy" else 0.05)
+    if kind == "flipped":
+        y[len(y) // 2 :] ^= True
+    run = bounds.observe(AROWClassifier(1.0, covariance="full", fit_intercept=False), X, y)
+    assert len(y) // 8 < run.mistakes <= bounds.arow_bound(run, separator)
+
+
 @pytest.mark.parametrize("seed", range(100))
 def test_cw_makes_no_more_mistakes_than_theorem_4_allows(seed):
     rng, X, y, separator = random_run(seed, noise=0)

@@ -186,7 +186,7 @@ def test_an_empty_row_without_intercept_changes_nothing(rule):
 
 
 @pytest.mark.parametrize("rule", RULES, ids=rule_id)
-def test_explicit_zeros_change_nothing(rule):
+def test_l36_explicit_zeros_change_nothing(rule):
     X, y = random_rows()
     padded = X.copy()
     padded.data[::4] = 0
@@ -201,7 +201,7 @@ def test_explicit_zeros_change_nothing(rule):
 
 
 @pytest.mark.parametrize("rule", RULES, ids=rule_id)
-def test_all_processors_get_the_same_bits(rule, monkeypatch):
+def test_e11_all_processors_get_the_same_bits(rule, monkeypatch):
     """The build for AVX2, where there is one and it runs here, against the one for every processor."""
     X, y = random_rows(300, seed=8, noise=0.1)
     builds = [_kernels]

@@ -79,7 +79,7 @@ def test_a_state_beyond_the_cache_gives_the_same_bits():
     assert (large.state.mean[1 + X.shape[1] :] == 0).all()
 
 
-def test_a_row_that_overflows_stops_the_pass_before_it():
+def test_c18_a_row_that_overflows_stops_the_pass_before_it():
     X, y = random_rows()
     X = X.copy()
     X.data[X.indptr[20] : X.indptr[21]] *= np.float32(1e34)
@@ -108,6 +108,46 @@ def test_h11_huge_and_tiny_features_give_finite_weights_or_an_error(rule, dtype,
             learner.learn(rows, y)
     assert np.isfinite(learner.state.cells).all()
     assert (learner.state.variance > 0).all()
+
+
+@pytest.mark.parametrize("rule", RULES, ids=rule_id)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_h12_a_variance_that_has_reached_its_floor_stays_there(rule, dtype):
+    """So that no number of updates on one feature takes it further: neither to 0, nor to slow subnormal numbers."""
+    X, y = np.array([[1.0], [1.0]]), np.array([1.0, -1.0])  # one of the two is always wrong
+    learner = new_learner(rule, 1, dtype=dtype, fit_intercept=False)
+    rows, state = rows_of(X, learner), learner.state
+    turns = np.resize(np.arange(2), 20_000)
+    learner.learn(rows, y, order=turns)
+    assert state.variance[1] >= state.floor >= np.finfo(dtype).tiny
+    state.variance[1] = max(state.floor, np.finfo(dtype).tiny)
+    lowest = state.variance[1]
+    learner.learn(rows, y, order=turns)
+    assert state.variance[1] == lowest
+    assert np.isfinite(state.cells).all()
+
+
+def test_h12_a_million_updates_of_one_feature_leave_a_variance():
+    X, y = np.array([[1.0], [1.0]]), np.array([1.0, -1.0])
+    learner = new_learner(rules.AROW(regularization=1e-3), 1, fit_intercept=False)
+    learner.learn(rows_of(X, learner), y, order=np.resize(np.arange(2), 10**6))
+    assert learner.tally["updates"] == 10**6
+    assert learner.state.variance[1] >= learner.state.floor > 0
+    assert np.isfinite(learner.state.mean[1])
+
+
+@pytest.mark.parametrize("rule", RULES, ids=rule_id)
+@pytest.mark.parametrize("change", ["all labels flip", "half of the labels are noise"])
+def test_h13_labels_that_contradict_each_other_leave_a_sound_model_that_still_learns(rule, change):
+    X, y = random_rows(1000, seed=3, noise=0.5 if change == "half of the labels are noise" else 0)
+    learner = new_learner(rule)
+    rows = rows_of(X, learner)
+    learner.learn(rows, y)
+    before = learner.state.cells.copy()
+    learner.learn(rows, -y)
+    assert np.isfinite(learner.state.cells).all()
+    assert (learner.state.variance > 0).all()
+    assert (learner.state.mean != before[:, 0]).any()
 
 
 @pytest.mark.parametrize(
@@ -190,7 +230,7 @@ def test_copies_and_pickles_go_their_own_way():
 
 
 @pytest.mark.parametrize("rule", [rules.AROW(), rules.Perceptron(average=True)], ids=rule_id)
-def test_threads_may_predict_with_one_model(rule):
+def test_t04_threads_may_predict_with_one_model(rule):
     X, y = random_rows(2000, seed=1)
     learner = new_learner(rule)
     rows = rows_of(X, learner)

@@ -11,6 +11,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -72,7 +73,7 @@ def not_to_be_had(estimator):
 
 
 @parametrize_with_checks(VARIANTS, expected_failed_checks=not_to_be_had)
-def test_estimator_checks(estimator, check):
+def test_h15_estimator_checks(estimator, check):
     check(estimator)
 
 
@@ -118,7 +119,7 @@ def test_calibration(classifier, method):
 
 
 @pytest.mark.parametrize("classifier", CLASSIFIERS.values(), ids=lambda classifier: classifier.__name__)
-def test_clone_pickle_and_deepcopy(classifier):
+def test_h15_clone_pickle_and_deepcopy(classifier):
     texts, labels = mails()
     X = HashingVectorizer(n_features=2**12).transform(texts)
     model = classifier(epochs=2, random_state=3, initial_variance=0.5).fit(X, labels)
@@ -191,8 +192,6 @@ def test_a_fit_that_fails_leaves_the_estimator_as_it_was():
     with pytest.raises(ValueError, match="NaN"):
         model.fit(broken, y)
     assert (model.decision_function(X) == before).all()
-    with pytest.raises(ValueError, match="12 features, but AROWClassifier is expecting 6"):
-        model.predict(np.ones((1, 12)))
     huge = PerceptronClassifier(shuffle=False)
     with pytest.raises(ValueError, match=r"row 1: .* not a finite number in float32"):
         huge.fit(np.array([[1.0], [3e37]]), [0, 1])
@@ -232,8 +231,34 @@ def test_c30_weights_that_make_no_sense_are_refused():
         PassiveAggressiveClassifier(C=None).fit(X, y, sample_weight=[1, 1, 1, 1])
 
 
+@pytest.mark.parametrize("columns", [5, 7])
+@pytest.mark.parametrize("method", ["predict", "decision_function", "predict_proba", "margin", "partial_fit"])
+def test_c25_another_number_of_columns_than_at_first_is_refused(columns, method):
+    model = AROWClassifier().fit(np.eye(6), [0, 1] * 3)
+    arguments = ([0, 1, 0],) if method == "partial_fit" else ()
+    for X in (np.ones((3, columns)), sparse.csr_matrix(np.ones((3, columns)))):
+        with pytest.raises(ValueError, match=f"X has {columns} features, but AROWClassifier is expecting 6"):
+            getattr(model, method)(X, *arguments)
+
+
+def test_h06_seeds_are_those_of_scikit_learn():
+    texts, labels = mails()
+    X = HashingVectorizer(n_features=2**12).transform(texts)
+
+    def fitted(seed):
+        return AROWClassifier(random_state=seed).fit(X, labels).coef_
+
+    assert (fitted(3) == fitted(np.random.RandomState(3))).all()
+    assert (fitted(3) != fitted(4)).any()
+    assert (fitted(None) != fitted(None)).any()
+
+
 def test_h08_h09_h10_c29_labels_and_states_that_make_no_sense_are_refused():
     X = np.eye(4)
+    with pytest.raises(ValueError, match="y should be a 1d array"):
+        AROWClassifier().fit(X, np.eye(4))
+    with pytest.raises(ValueError, match="contains NaN"):
+        AROWClassifier().fit(X, [0, 1, np.nan, 1])
     with pytest.raises(ValueError, match="found one class"):
         AROWClassifier().fit(X, [1, 1, 1, 1])
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
@@ -253,12 +278,10 @@ def test_h08_h09_h10_c29_labels_and_states_that_make_no_sense_are_refused():
         model.partial_fit(X, [0, 1, 7, 1])
     with pytest.raises(ValueError, match="balanced"):
         AROWClassifier(class_weight="balanced").partial_fit(X, [0, 1, 0, 1], classes=[0, 1])
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[4, 2\]"):
         AROWClassifier().fit(X, [0, 1])
-    with pytest.raises(ValueError, match="not fitted yet"):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
         AROWClassifier().predict(X)
-    with pytest.raises(ValueError, match="X has 3 features, but AROWClassifier is expecting 4"):
-        model.predict(np.eye(3))
 
 
 def test_probabilities_are_those_of_the_gaussian():
