@@ -127,6 +127,8 @@ def _words(error: Exception) -> str:
         return f"out of memory; --memory, --hash-bits or --epochs 1 need less{f' ({error})' if str(error) else ''}"
     if isinstance(error, (ValueError, OSError)):
         return str(error)
+    if isinstance(error, ImportError):  # of NumPy, or of what is not installed: its advice may have many lines
+        return " ".join(str(error).split())
     return f"{type(error).__name__}: {error} (a fault of cwlearn; --debug shows where)"
 
 

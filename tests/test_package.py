@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
+import shutil
 import subprocess
 import sys
+import sysconfig
 from dataclasses import fields
 from pathlib import Path
 
@@ -13,6 +16,7 @@ import numpy as np
 import pytest
 
 import cwlearn
+from cwlearn import _chances, _kernels, _svmlight
 from cwlearn.estimators import CLASSIFIERS, KERNEL_CLASSIFIERS
 from cwlearn.learner import Training
 from cwlearn.rules import RULES
@@ -72,43 +76,40 @@ def test_every_parameter_has_a_check_a_text_and_a_place_in_the_signature(classif
         assert classifier.__doc__.count(section) == 1
 
 
-BAD_PARAMETERS = [
-    *[("CWClassifier", "confidence", value) for value in (0, 0.49, 1, 1.5, float("nan"), "high", None, True)],  # H01
-    *[("SCWClassifier", "confidence", value) for value in (0.4, 1.0)],
-    *[
-        ("AROWClassifier", "regularization", value) for value in (0, -1, float("nan"), float("inf"), "large", True)
-    ],  # H02
-    *[("PassiveAggressiveClassifier", "C", value) for value in (0, -1, float("inf"), "none")],
-    ("NHERDClassifier", "C", None),
-    ("SOPClassifier", "a", 0),
-    ("LogisticClassifier", "learning_rate", -0.1),
-    *[("CWClassifier", "initial_variance", value) for value in (0, -1, float("nan"), float("inf"), 1e39, 1e-39)],  # H03
-    *[("CWClassifier", "epochs", value) for value in (0, -1, 1.5, True, "3", None)],  # H04
-    ("CWClassifier", "random_state", -1),  # H06
-    ("CWClassifier", "random_state", "seed"),
-    ("CWClassifier", "form", "sd"),
-    ("CWClassifier", "projection", None),
-    ("AROWClassifier", "projection", "exact"),
-    ("SCWClassifier", "loss", "log"),
-    ("CWClassifier", "dtype", np.float32),
-    ("SOPClassifier", "a", 10**400),
-    ("CWClassifier", "shuffle", 1),
-    ("CWClassifier", "verbose", -1),
-    ("AROWClassifier", "class_weight", "even"),
-    ("AROWClassifier", "class_weight", {0: -1.0}),
-    ("AROWClassifier", "class_weight", {0: float("nan")}),
-]
+NAN, INFINITY = float("nan"), float("inf")
+BAD_PARAMETERS = {  # classifier, parameter, values
+    "H01-CW": ("CWClassifier", "confidence", [0, 0.49, 1, 1.5, NAN, "high", None, True]),
+    "H01-SCW": ("SCWClassifier", "confidence", [0.4, 1.0]),
+    "H02-AROW": ("AROWClassifier", "regularization", [0, -1, NAN, INFINITY, "large", True]),
+    "H02-PA": ("PassiveAggressiveClassifier", "C", [0, -1, INFINITY, "none"]),
+    "H02-NHERD": ("NHERDClassifier", "C", [None]),
+    "H02-SOP": ("SOPClassifier", "a", [0, 10**400]),
+    "H02-logistic": ("LogisticClassifier", "learning_rate", [-0.1]),
+    "H03-variance": ("CWClassifier", "initial_variance", [0, -1, NAN, INFINITY, 1e39, 1e-39]),
+    "H04-epochs": ("CWClassifier", "epochs", [0, -1, 1.5, True, "3", None]),
+    "H06-seed": ("CWClassifier", "random_state", [-1, "seed"]),
+    "form": ("CWClassifier", "form", ["sd"]),
+    "projection of CW": ("CWClassifier", "projection", [None]),
+    "projection of AROW": ("AROWClassifier", "projection", ["exact"]),
+    "loss": ("SCWClassifier", "loss", ["log"]),
+    "dtype": ("CWClassifier", "dtype", [np.float32]),
+    "shuffle": ("CWClassifier", "shuffle", [1]),
+    "verbose": ("CWClassifier", "verbose", [-1]),
+    "class_weight": ("AROWClassifier", "class_weight", ["even", {0: -1.0}, {0: NAN}]),
+}
 
 
-@pytest.mark.parametrize(("name", "parameter", "value"), BAD_PARAMETERS)
-def test_a_bad_parameter_is_named_with_its_value_when_fit_is_called(name, parameter, value):
-    model = getattr(cwlearn, name)(**{parameter: value})
-    with pytest.raises(ValueError) as caught:
-        model.fit(np.eye(3), [0, 1, 0])
-    message = str(caught.value)
-    if parameter != "random_state":  # scikit-learn's own words
-        assert parameter in message
-        assert repr(value) in message
+@pytest.mark.parametrize("case", BAD_PARAMETERS)
+def test_a_bad_parameter_is_named_with_its_value_when_fit_is_called(case):
+    name, parameter, values = BAD_PARAMETERS[case]
+    for value in values:
+        model = getattr(cwlearn, name)(**{parameter: value})
+        with pytest.raises(ValueError) as caught:
+            model.fit(np.eye(3), [0, 1, 0])
+        message = str(caught.value)
+        if parameter != "random_state":  # scikit-learn's own words
+            assert parameter in message
+            assert repr(value) in message
 
 
 def test_numpy_scalars_are_numbers_too(tmp_path):
@@ -134,6 +135,90 @@ def test_the_tests_that_the_readme_names_exist():
     for file, test in named:
         source = (root / file).read_text() if file else source  # `::test_...` alone goes with the file named before
         assert not test or f"def {test}(" in source
+
+
+COMPILED = [_chances, _kernels, _svmlight]
+
+
+def python(code, **environment):
+    """What a program prints, and how it ends."""
+    words = [sys.executable, "-c", code]
+    return subprocess.run(words, capture_output=True, text=True, timeout=60, env={**os.environ, **environment})
+
+
+TRAIN = """
+import hashlib, numpy as np
+from cwlearn import native, rules
+from cwlearn.learner import Learner, Training
+from cwlearn.rows import as_rows
+rng = np.random.default_rng(0)
+X, y = rng.standard_normal((300, 40)), rng.choice([-1.0, 1.0], 300)
+learner = Learner(rules.CW(projection="exact"), Training(), np.array([0, 1]), 40)
+rows = as_rows(X, np.dtype("float32"))
+learner.learn(rows, y)
+found = learner.state.cells.tobytes() + learner.margins(rows)[0].tobytes()
+print(native.learn_rows.__module__, native.parse_rows.__module__, hashlib.sha256(found).hexdigest())
+"""
+
+
+def test_e11_a_processor_without_avx2_gets_other_loops_and_the_same_bits():
+    without = "import sys\nsys.modules['cwlearn._kernels_v3'] = sys.modules['cwlearn._svmlight_v3'] = None\n"
+    *_, expected = python(TRAIN).stdout.split()
+    assert python(without + TRAIN).stdout.split() == ["cwlearn._kernels", "cwlearn._svmlight", expected]
+
+
+FLUSH = "#include <xmmintrin.h>\nvoid flush(void) { _mm_setcsr(_mm_getcsr() | 0x8040); }\n"
+
+
+def test_e10_a_library_that_flushes_subnormal_numbers_to_zero_changes_nothing(tmp_path):
+    """As one does that was linked with -ffast-math; and nothing of ours is."""
+    (tmp_path / "flush.c").write_text(FLUSH)
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    make = [compiler, "-shared", "-fPIC", str(tmp_path / "flush.c"), "-o", str(tmp_path / "flush.so")]
+    if compiler is None or subprocess.run(make, capture_output=True).returncode != 0:
+        pytest.skip("needs a C compiler, and a processor that flushes")
+    flushing = f"import ctypes\nctypes.CDLL({str(tmp_path / 'flush.so')!r}).flush()\nassert float('1e-310') / 2 == 0\n"
+    assert python(flushing + TRAIN).stdout == python(TRAIN).stdout != ""
+    assert "fast-math" not in (Path(__file__).parents[1] / "setup.py").read_text()
+
+
+def test_e12_no_type_of_ours_is_as_wide_as_the_machine_likes():
+    """A C `long` has 32 bits on Windows, where `_BitScanForward64` wants one."""
+    sources = [
+        path for path in Path(cwlearn.__file__).parent.iterdir() if path.suffix in (".pyx", ".pxd", ".pxi", ".h")
+    ]
+    assert len(sources) > 5
+    for path in sources:
+        comments, exact = r'""".*?"""|/\*.*?\*/|#[^\n]*', r"\blong long\b|\bunsigned long n;"
+        code = re.sub(f"{comments}|{exact}", "", path.read_text(), flags=re.DOTALL)
+        assert not re.search(r"\blong\b", code), path
+    for path in Path(cwlearn.__file__).parent.glob("*.py"):
+        assert not re.search(r"np\.(int_|intc|intp|uint|long|ulong)\b", path.read_text()), path
+
+
+def test_e13_no_compiled_module_is_bound_to_the_abi_of_numpy():
+    """They see arrays as buffers only, so that there is no wrong NumPy to import them with."""
+    for module in COMPILED:
+        code = Path(module.__file__).read_bytes()
+        assert b"_ARRAY_API" not in code
+        assert b"numpy.core.multiarray" not in code
+
+
+def test_e13_a_numpy_that_cannot_be_imported_is_an_error_in_its_own_words(tmp_path):
+    words = "numpy was compiled for another Python"
+    (tmp_path / "numpy.py").write_text(f"raise ImportError({words!r})")
+    result = python("from cwlearn import AROWClassifier", PYTHONPATH=str(tmp_path))
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[-1] == f"ImportError: {words}"
+    result = python("from cwlearn.cli import main; main(['inspect', 'm.npz'])", PYTHONPATH=str(tmp_path))
+    assert result.stderr == f"cwlearn: error: {words}\n"
+
+
+def test_t04_the_compiled_modules_need_no_global_lock():
+    script = (Path(__file__).parents[1] / "setup.py").read_text()
+    assert re.search(r'"freethreading_compatible": True', script)
+    code = "import sys, cwlearn.native, cwlearn._chances\nprint(getattr(sys, '_is_gil_enabled', lambda: True)())"
+    assert python(code).stdout == f"{not sysconfig.get_config_var('Py_GIL_DISABLED')}\n"
 
 
 def test_versions_agree():
