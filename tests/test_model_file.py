@@ -6,15 +6,21 @@ The names M01 ... and E01 ... are the rows of the table of odd inputs that each 
 from __future__ import annotations
 
 import errno
+import hashlib
+import io
 import itertools
 import json
 import os
 import pickle
+import re
 import signal
+import struct
 import subprocess
 import sys
 import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +30,14 @@ from cwlearn import model_file, rules
 from cwlearn.errors import ModelError
 from tests.cases import RULES, new_learner, random_rows, rows_of, rule_id
 from tests.text_cases import FullDisk
+
+GOLDEN = Path(__file__).with_name("golden")
+SCORES = [
+    "0x1.54a4450000000p-3",
+    "0x1.ff5b688000000p-2",
+    "-0x1.4fda180000000p-7",
+    "0x1.87cb670000000p-4",
+]  # of the first rows
 
 
 @pytest.fixture
@@ -139,7 +153,11 @@ def test_m01_other_files_are_not_models(tmp_path):
         archive.writestr("a", "b")
     np.savez(tmp_path / "other.npz", a=np.ones(3))
     others = [b"", b"1 1:0.5\n", pickle.dumps({"a": 1}), (tmp_path / "zip").read_bytes(), b"PK\x03\x04", b"\0" * 1000]
-    others.append((tmp_path / "other.npz").read_bytes())
+    others += [
+        (tmp_path / "other.npz").read_bytes(),
+        b"solver_type L2R_LR\nnr_class 2\nlabel 1 -1\n",
+        b'{"learner": {}}',
+    ]
     for content in others:
         (tmp_path / "m.npz").write_bytes(content)
         with pytest.raises(ModelError, match=r"m\.npz: not a cwlearn model"):
@@ -165,6 +183,56 @@ def test_m03_every_flipped_bit_is_found(saved):
             saved.write_bytes(damaged)
             with pytest.raises(ModelError):
                 model_file.load(saved)
+
+
+def reseal_bytes(path, change):
+    """The same for bytes between the members."""
+    content = bytearray(path.read_bytes())[: -model_file.DIGEST_LENGTH]
+    change(content)
+    path.write_bytes(content + hashlib.sha256(content).hexdigest().encode())
+
+
+def test_m04_members_that_overlap_are_found(saved):
+    def change(content):
+        entries = [match.start() for match in re.finditer(b"PK\x01\x02", content)]
+        offsets = [content[entry + 42 : entry + 46] for entry in entries]
+        content[entries[1] + 42 : entries[1] + 46] = offsets[2]
+
+    reseal_bytes(saved, change)
+    with pytest.raises(ModelError, match="not a sound cwlearn model"):
+        model_file.load(saved)
+
+
+def test_m05_sizes_are_checked_before_memory_is_taken(saved):
+    """An array of 2^60 numbers, and a member of 4 GB, in a file of a few kilobytes."""
+    with zipfile.ZipFile(saved) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    shape = re.search(rb"'shape': \(6, 2\), \} *", members["cells.npy"])
+    larger = f"'shape': ({2**60}, 2), }}".encode().ljust(len(shape[0]))
+    members["cells.npy"] = members["cells.npy"].replace(shape[0], larger)
+    with open(saved, "wb") as file:
+        stream = model_file._Sealer(file)
+        with zipfile.ZipFile(stream, "w") as archive:
+            archive.comment = model_file.SEAL + b"0" * model_file.DIGEST_LENGTH
+            for name, content in members.items():
+                archive.writestr(name, content)
+        stream.seal()
+    with pytest.raises(ModelError, match="cells has an unexpected layout"):
+        model_file.load(saved)
+
+    def claim(content):
+        entry = content.index(b"PK\x01\x02")
+        content[entry + 20 : entry + 28] = struct.pack("<II", 2**32 - 2, 2**32 - 2)
+
+    reseal_bytes(saved, claim)
+    with pytest.raises(ModelError, match="header is larger than"):
+        model_file.load(saved)
+
+
+def test_m06_a_header_beyond_the_limit_is_not_read(saved, monkeypatch):
+    monkeypatch.setattr(model_file, "HEADER_LIMIT", 100)
+    with pytest.raises(ModelError, match="its header is larger than 100 bytes"):
+        model_file.load(saved)
 
 
 def change_header(path, **changes):
@@ -215,6 +283,7 @@ def test_m04_m05_a_false_header_with_a_fitting_checksum_is_found(saved, changes)
     "change",
     [
         lambda members: members["cells"].__setitem__((0, 0), np.nan),  # M08
+        lambda members: members["cells"].__setitem__((0, 0), np.inf),
         lambda members: members["cells"].__setitem__((0, 1), 0),
         lambda members: members["cells"].__setitem__((0, 1), -1),
         lambda members: members["cells"].__setitem__((0, 1), 2),
@@ -256,6 +325,27 @@ def test_m09_a_newer_version_is_named_with_its_writer(saved):
     change_header(saved, version=2, written_by="9.9")
     with pytest.raises(ModelError, match=r"version 2, written by cwlearn 9\.9; cwlearn .* reads version 1"):
         model_file.load(saved)
+
+
+def simple_rows():
+    """Rows that any version of NumPy makes alike, and whose weights any processor gets to the bit."""
+    row, column = np.arange(40)[:, None], np.arange(6)
+    X = ((row * 7 + column * column * 3) % 11 - 5) / 4 * ((row + column) % 3 > 0)
+    return X, np.where(np.arange(40) * 5 % 7 > 2, 1.0, -1.0)
+
+
+def test_m09_e12_a_model_of_every_version_gives_the_scores_that_it_always_gave():
+    """A file is added for each new version of the format, and none is ever written anew."""
+    X, y = simple_rows()
+    expected = [float.fromhex(number) for number in SCORES]
+    assert {path.name for path in GOLDEN.iterdir()} == {f"version-{n + 1}.npz" for n in range(model_file.VERSION)}
+    for path in GOLDEN.iterdir():
+        learner = model_file.load(path)
+        assert learner.margins(rows_of(X, learner))[0][:4].tolist() == expected
+    anew = new_learner(learner.rule, 6, epochs=2)
+    for _ in range(2):
+        anew.learn(rows_of(X, anew), y)
+    assert anew.state.cells.tobytes() == learner.state.cells.tobytes()
 
 
 def test_m14_links_stay_and_folders_and_pipes_are_refused(learner, saved, tmp_path):
@@ -314,7 +404,7 @@ def test_e02_a_disk_that_fills_up_at_any_write_keeps_the_old_model(learner, save
     assert saved.read_bytes() == old
 
 
-@pytest.mark.parametrize("call", ["fsync", "replace"])
+@pytest.mark.parametrize("call", ["fsync", "close", "replace"])
 def test_e03_a_fault_after_the_last_write_keeps_the_old_model(call, learner, saved, monkeypatch):
     old = saved.read_bytes()
     listing = os.listdir(saved.parent)
@@ -322,7 +412,17 @@ def test_e03_a_fault_after_the_last_write_keeps_the_old_model(call, learner, sav
     def fail(*args, **kwargs):
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(os, call, fail)
+    class FailingClose(io.FileIO):
+        def close(self):
+            was_open = not self.closed
+            super().close()
+            if was_open:
+                fail()
+
+    if call == "close":
+        monkeypatch.setattr(os, "fdopen", FailingClose)
+    else:
+        monkeypatch.setattr(os, call, fail)
     with pytest.raises(OSError, match="Input/output error"):
         model_file.save(learner, saved)
     assert saved.read_bytes() == old
@@ -369,6 +469,46 @@ def test_e01_m15_a_kill_in_the_middle_of_saving_leaves_a_whole_model(tmp_path):
         process.communicate()
         learner = model_file.load(path)
         assert (learner.state.mean == learner.tally["rows"]).all()
+
+
+def test_m16_of_two_writers_one_leaves_a_whole_model(tmp_path):
+    path = tmp_path / "m.npz"
+    learners = [new_learner(rules.CW(), size) for size in (3, 30_000)]
+    written = []
+    for learner in learners:
+        model_file.save(learner, path)
+        written.append(path.read_bytes())
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(20):
+            list(pool.map(lambda learner: model_file.save(learner, path), learners))
+            assert path.read_bytes() in written
+    assert os.listdir(tmp_path) == ["m.npz"]
+
+
+WATCHED = """
+import sys
+seen = []
+sys.addaudithook(lambda event, args: seen.append((event, repr(args))))
+from cwlearn import cli
+model, data, out = sys.argv[1:]
+assert cli.main(["inspect", model]) == cli.main(["predict", data, "-m", model, "-o", out]) == 0
+for words in ([], ["--force"]):
+    cli.main(["train", data, "-m", out, "--resume", model, *words])
+assert any("model.npz" in args for event, args in seen if event == "open")
+sys.exit(" ".join(event for event, args in seen if "planted" in args) or 0)
+"""
+
+
+def test_m17_no_path_or_address_in_a_model_is_opened(learner, tmp_path):
+    planted = ["../../planted", "file:///planted", "http://planted.example/x"]
+    learner.label_texts = planted[:2]
+    learner.feature_names = np.array([*planted, "/planted", "planted.pkl"], object)
+    learner.unfinished = {"done": 3, "memory": None, "data": [[name, 5, 5] for name in planted], "path": planted[2]}
+    model_file.save(learner, tmp_path / "model.npz")
+    (tmp_path / "data.svm").write_text("1 1:1\n-1 2:1\n")
+    words = [sys.executable, "-c", WATCHED, *(tmp_path / name for name in ("model.npz", "data.svm", "out"))]
+    result = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
 
 
 def test_labels_that_json_cannot_hold_are_refused(tmp_path):
