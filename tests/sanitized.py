@@ -21,7 +21,7 @@ from tests.special_builds import compile_in, copy
 
 # -fno-wrapv undoes a flag of Python's own that would hide signed overflow.
 CHECKED = "-fno-wrapv -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g -O1"
-ASAN = "detect_leaks=0:exitcode=99:allocator_may_return_null=1:malloc_context_size=1:quarantine_size_mb=16"
+ASAN = "detect_leaks=0:exitcode=99:allocator_may_return_null=1:malloc_context_size=1:quarantine_size_mb=1:max_malloc_fill_size=64"
 UBSAN = "print_stacktrace=1:halt_on_error=1"
 
 

@@ -9,6 +9,7 @@ import functools
 import hashlib
 import io
 import json
+import math
 import os
 import tempfile
 import zlib
@@ -81,7 +82,7 @@ def text(data: bytes) -> None:
     except DataError as error:
         fault = error
     reading = reader.reading
-    if _plain(body) and reading.max_line > len(body):
+    if _one_of(3, data[::-1]) and _plain(body) and reading.max_line > len(body):
         lines = [line + b"\n" for line in body.split(b"\n") if line.strip() and not line.lstrip().startswith(b"#")]
         sound = [line for line in lines if find_flaw(line, reader.grammar) is None]
         if fault is None and reading.on_bad_line == "error":
@@ -95,12 +96,12 @@ def _reader(choices: int, chunk_bytes: int) -> Reader:
     reading = Reading(
         zero_based=("auto", "yes", "no")[choices % 3],
         unsorted=("error", "sort")[choices // 3 % 2],
-        on_bad_line=("error", "skip")[choices // 6 % 2],
-        max_line=(1 << 30, 64)[choices // 12 % 2],
+        on_bad_line="skip" if choices // 6 % 8 == 0 else "error",
+        max_line=(1 << 30, 64)[choices // 48 % 2],
     )
-    hash_bits = (0, 4, 40)[choices // 24 % 3]
-    dtype = ("float32", "float64")[choices // 72 % 2]
-    queries = bool(choices // 144 % 2)
+    hash_bits = (0, 4, 40)[choices // 96 % 3]
+    dtype = ("float32", "float64")[choices // 288 % 2]
+    queries = bool(choices // 576 % 2)
     return Reader(PATH, reading, dtype=dtype, queries=queries, hash_bits=hash_bits, threads=1, chunk_bytes=chunk_bytes)
 
 
@@ -121,12 +122,13 @@ def _from_memory(reader: Reader, body: bytes) -> Iterator[Batch]:
 
 def _examine(batch: Batch) -> None:
     rows = batch.rows
-    assert rows.indptr[0] == 0
-    assert rows.indptr[-1] == len(rows.indices) == len(rows.values)
-    assert (rows.indptr[1:] >= rows.indptr[:-1]).all()
-    assert not len(rows.indices) or 0 <= rows.indices.min() <= rows.indices.max() < rows.n_features
-    assert np.isfinite(rows.values).all()
-    assert np.isfinite(batch.labels).all()
+    bounds, indices = rows.indptr.tolist(), rows.indices.tolist()
+    assert bounds[0] == 0
+    assert bounds[-1] == len(indices) == len(rows.values)
+    assert bounds == sorted(bounds)
+    assert not indices or 0 <= min(indices) <= max(indices) < rows.n_features
+    assert all(map(math.isfinite, rows.values.tolist()))
+    assert all(map(math.isfinite, batch.labels.tolist()))
 
 
 def _plain(body: bytes) -> bool:
@@ -177,7 +179,7 @@ def model(data: bytes) -> None:
         return
     rows = _two_rows(learner.state.n_features, learner.state.dtype)
     learner.margins(rows)
-    if not _one_of(4, data):
+    if not _one_of(16, data):
         return
     try:
         learner.learn(rows, np.zeros(2) if len(learner.classes) != 2 else np.ones(2))
