@@ -30,6 +30,7 @@ from cwlearn.rules import Rule
 from cwlearn.state import NONE, LinearState, Tally, new_tally
 
 UNCERTAIN = 1e-6  # rounding by which a variance may rise
+ROUNDED = 1e-12  # and by which the average of equal ones may be another
 HOW = one_of("posterior", "kl", "l2")
 
 
@@ -106,7 +107,7 @@ class Sum:
         self.how = how
         self.count = 0
         self.kind: Kind | None = None  # of the first model
-        self._spread: NDArray[np.float64] = NONE  # what models have added to A, or to S
+        self._spread: NDArray[np.float64] = NONE  # what models have added to A; or S
         self._place: NDArray[np.float64] = NONE  # what they have added to A mu; or mu
         self._lag: NDArray[np.float64] = NONE  # what averages fall behind the means by, for averaged rules
         self._tally = new_tally()
@@ -125,7 +126,6 @@ class Sum:
         state = _linear(learner)
         if how == "l2":
             one._spread, one._place = state.moments()
-            _add_to_diagonal(one._spread, -state.prior_variance)
         else:
             one._spread, one._place = state.natural()
             one._add_beginning(base, -1, learner.origin)
@@ -142,7 +142,7 @@ class Sum:
     def _add_beginning(self, base: Learner | None, times: float, origin: float) -> None:
         """Add, or take out, what models began with."""
         assert self.kind is not None
-        prior = 1 / _linear(self.kind.learner(0)).prior_variance
+        prior = 1 / self._prior_variance
         known = 0
         if base is not None:
             spread, place = _linear(base).natural()
@@ -152,6 +152,11 @@ class Sum:
         else:
             self._place[0] += times * prior * origin
         _add_to_diagonal(self._spread, times * prior, known)
+
+    @property
+    def _prior_variance(self) -> float:
+        assert self.kind is not None
+        return _linear(self.kind.learner(0)).prior_variance
 
     def _count_rows(self, tally: Tally, sign: int) -> None:
         """Add counts, or take them out."""
@@ -172,11 +177,15 @@ class Sum:
         if self.kind is None or other.kind is None:
             return self if other.kind is None else other
         self.kind.require(other.kind)
-        size = max(len(self._place), len(other._place))
+        sizes = len(self._place), len(other._place)
+        size = max(sizes)
         for name in ("_spread", "_place", "_lag"):
             if len(getattr(self, name)):
                 setattr(self, name, _widened(getattr(self, name), size))
                 _add(getattr(self, name), getattr(other, name))
+        if self.how == "l2":  # what only the models of one have is as new in those of the other
+            for count, known in zip((self.count, other.count), sizes, strict=True):
+                _add_to_diagonal(self._spread, count * self._prior_variance, known)
         self.count += other.count
         self._weight += other._weight
         self._origins += other._origins
@@ -204,7 +213,7 @@ class Sum:
         if self.how == "l2":
             self._spread /= self.count
             self._place /= self.count
-            _add_to_diagonal(self._spread, state.prior_variance)
+            _restore_diagonal(self._spread, state.prior_variance)
             state.set_moments(self._spread, self._place)
         else:
             self._add_beginning(base, 1, origin)
@@ -275,6 +284,15 @@ def _add_to_diagonal(array: NDArray[np.float64], value: float, start: int = 0) -
         array[new, new] += value
     else:
         array[start:] += value
+
+
+def _restore_diagonal(array: NDArray[np.float64], value: float) -> None:
+    """Make what is this number but for rounding this number, so that what nobody has touched stays so to the bit."""
+    places = np.arange(len(array))
+    diagonal = array[places, places] if array.ndim == 3 else array
+    diagonal[abs(diagonal - value) <= ROUNDED * value] = value
+    if array.ndim == 3:
+        array[places, places] = diagonal
 
 
 def _add(array: NDArray[np.float64], other: NDArray[np.float64]) -> None:
