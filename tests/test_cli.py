@@ -194,6 +194,7 @@ def test_u01_bad_usage_is_explained_on_standard_error(words, tmp_path, monkeypat
         ("--seed", "-1"),
         ("--seed", "4294967296"),
         ("--threads", "0"),
+        ("--threads", "1000000"),
         ("--memory", "0"),
         ("--memory", "1X"),
         ("--features", "0"),
@@ -334,7 +335,7 @@ def as_nobody(*words):
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="begins as root, to become nobody")
-def test_u04_f16_what_permissions_forbid_is_said_with_the_path(text, model, tmp_path, monkeypatch):
+def test_u04_f16_m14_what_permissions_forbid_is_said_with_the_path(text, model, tmp_path, monkeypatch):
     succeed("predict", text, "-m", model)  # nobody could load modules
     for folder in (tmp_path, *tmp_path.parents):
         if folder.is_relative_to(tempfile.gettempdir()) and folder != Path(tempfile.gettempdir()):
@@ -358,9 +359,9 @@ def test_u04_f16_what_permissions_forbid_is_said_with_the_path(text, model, tmp_
     assert as_nobody("train", text, "-m", tmp_path / "open" / "m.npz").status == 0
 
 
-def test_f16_missing_files_are_named(text, model, tmp_path):
+def test_f16_u10_missing_files_are_named(text, model, tmp_path):
     (tmp_path / "dangling").symlink_to(tmp_path / "nothing")
-    for path in (tmp_path / "missing.svm", tmp_path / "*.libsvm", tmp_path / "dangling"):  # U10: a glob with no match
+    for path in (tmp_path / "missing.svm", tmp_path / "*.libsvm", tmp_path / "dangling"):
         for verb in ("train", "predict", "evaluate"):
             words = [verb, path, "-m", tmp_path / "new.npz" if verb == "train" else model]
             assert f"cwlearn: error: {path}: No such file or directory" in fail(*words)
@@ -386,6 +387,12 @@ def test_u10_the_same_file_twice_is_read_twice_with_a_warning(text, tmp_path):
     assert outcome.json["rows"] == 122
     assert outcome.err == f"cwlearn: warning: {text} is given more than once, and read more than once\n"
     assert succeed("train", text, text, "-m", tmp_path / "m.npz", "--quiet").err == ""
+
+
+def test_h05_threads_of_the_environment_that_are_no_number_are_ignored_with_a_warning(text, model):
+    outcome = outcome_of("predict", text, "-m", model, env={"OMP_NUM_THREADS": "garbage"})
+    assert (outcome.status, outcome.out) == (0, succeed("predict", text, "-m", model).out)
+    assert outcome.err == "cwlearn: warning: OMP_NUM_THREADS='garbage' is ignored: expected a positive integer\n"
 
 
 def test_u11_standard_input_is_read_once(model, tmp_path):
@@ -555,7 +562,7 @@ def test_predictions_go_to_a_file_in_one_step(text, model, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["data.svm", "model.npz", "out"]
 
 
-def test_features_that_were_never_seen_are_counted_and_scored_with_the_prior(text, tmp_path):
+def test_c25_features_that_were_never_seen_are_counted_and_scored_with_the_prior(text, tmp_path):
     X, _ = loaded(text)
     more = sparse.csr_matrix(([2.0, 3.0, 4.0], [[0, 0, 5], [30, 70, 2000]]), (61, 2001))
     wide = sparse.csr_matrix((X.data, X.indices, X.indptr), (61, 2001)) + more

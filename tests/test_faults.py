@@ -472,6 +472,19 @@ def test_e08_a_cache_without_a_folder_for_it_is_an_error(text, tmp_path, monkeyp
     assert os.listdir(tmp_path) == ["data.svm"]
 
 
+@pytest.mark.parametrize("clock", [0.0, 2.0**31 + 1, 2.0**32 + 1, "goes back"], ids=str)
+def test_e09_no_clock_changes_a_byte(clock, text, model, tmp_path, monkeypatch):
+    old = model.read_bytes()
+    times = itertools.count(1.8e9, -1000)
+    monkeypatch.setattr(time, "time", lambda: next(times) if clock == "goes back" else clock)
+    date = 2**32 if clock == "goes back" else clock
+    os.utime(text, (date, date))
+    for words in ([], ["--checkpoint", 1e-9], ["--checkpoint", 60]):
+        succeed("train", text, "-m", tmp_path / "m.npz", *words, "--quiet")
+        assert (tmp_path / "m.npz").read_bytes() == old
+    assert sorted(os.listdir(tmp_path)) == ["data.svm", "m.npz", "model.npz"]
+
+
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
@@ -732,6 +745,39 @@ def test_t02_a_fork_after_a_parallel_parse_parses_in_the_child(text, tmp_path):
     model = tmp_path / "m.npz"
     subprocess.run([sys.executable, "-c", FORKS, text, model], check=True, timeout=30, env=ENVIRONMENT)
     assert model.read_bytes() == (tmp_path / "m.npz.child").read_bytes()
+
+
+ENDS = """
+import sys, threading, time
+from cwlearn import read_svmlight
+from cwlearn.svmlight import Reader
+path, how = sys.argv[1:]
+batches = iter(Reader(path, threads=8, chunk_bytes=1 << 12))
+next(batches)
+def parse(): read_svmlight(path, threads=8)
+def fail(): raise RuntimeError("another thread")
+if how == "exit":
+    sys.exit(0)
+if how == "daemon":
+    for _ in range(4):
+        threading.Thread(target=parse, daemon=True).start()
+    time.sleep(0.01)
+    sys.exit(0)
+threading.excepthook = lambda fault: print(fault.exc_value)
+thread = threading.Thread(target=fail)
+thread.start()
+print(3001 == len(read_svmlight(path, threads=8)[1]))
+"""
+
+
+@pytest.mark.parametrize("how", ["exit", "daemon", "exception"])
+def test_t05_an_interpreter_that_ends_or_another_thread_that_fails_does_no_harm_to_a_parse(how, text):
+    text.write_text(random_text(3000))
+    words = [sys.executable, "-c", ENDS, text, how]
+    for _ in range(3):
+        result = subprocess.run(words, capture_output=True, text=True, timeout=30, env=ENVIRONMENT)
+        assert (result.returncode, result.stderr) == (0, "")
+    assert sorted(result.stdout.splitlines()) == (["True", "another thread"] if how == "exception" else [])
 
 
 def test_a_reader_that_is_left_early_leaves_no_thread_and_no_file(text):

@@ -264,7 +264,7 @@ def test_confidences_beat_averages_and_single_shards():
         (package.AROWClassifier(dtype="float64"), "dtype 'float32' and 'float64'"),
     ],
 )
-def test_models_that_do_not_fit_are_refused_and_both_are_named(other, message):
+def test_m13_models_that_do_not_fit_are_refused_and_both_are_named(other, message):
     X = np.eye(3)
     model = package.AROWClassifier().fit(X, [0, 1, 0])
     with pytest.raises(ModelError, match=f"model 0 and model 1 cannot be merged: .*{message}"):

@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 import cwlearn as package
-from cwlearn import model_file, out_of_core, rules
+from cwlearn import model_file, out_of_core, rules, state
 from cwlearn.errors import DataError
 from cwlearn.estimators import CLASSIFIERS
 from cwlearn.labels import Labels
@@ -182,8 +182,19 @@ def test_a_model_of_hashed_features_can_be_read_back_whatever_features_says(text
     succeed("inspect", model)
 
 
-def test_h07_more_hash_bits_than_there_is_memory_are_an_error_that_says_how_much_they_need(text):
-    assert f"{((1 << 40) + 1) * 8:,} bytes" in fail("train", text, "-m", text.with_name("m"), "--hash-bits", 40)
+@pytest.mark.parametrize("width", [31, 40])
+def test_h07_more_hash_bits_than_there_is_memory_are_an_error_that_says_how_much_they_need(width, text, monkeypatch):
+    monkeypatch.setattr(state, "free_memory", lambda: 8 << 30)
+    message = fail("train", text, "-m", text.with_name("m"), "--hash-bits", width)
+    assert f"{((1 << width) + 1) * 8:,} bytes" in message
+
+
+def test_h07_hash_bits_are_between_1_and_40(text):
+    for width in (0, 41, 64):
+        assert "--hash-bits" in fail("train", text, "-m", text.with_name("m"), "--hash-bits", width, status=2)
+        with pytest.raises(ValueError, match="hash_bits"):
+            package.train_svmlight(text, package.AROWClassifier(), hash_bits=width)
+    assert trained(text, "--hash-bits", 1).state.n_features == 2
 
 
 # -- between two epochs ------------------------------------------------------------------------------------------------

@@ -74,6 +74,7 @@ def test_a_hashed_model_goes_on_with_its_hashes(tmp_path):
         (["--no-fit-intercept"], "--fit-intercept yes", "no"),
         (["--class-weight", "1:2"], "none", "1"),
         (["--labels", "0,1"], "-1", "0"),
+        (["--labels", "-1,1,2"], "-1, +1", "2"),
         (["--hash-bits", 4], "none", "4"),
     ],
     ids=str,
