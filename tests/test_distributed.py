@@ -7,6 +7,7 @@ import os
 import signal
 import time
 
+import joblib
 import numpy as np
 import pytest
 from scipy import sparse
@@ -14,6 +15,7 @@ from scipy import sparse
 import cwlearn as package
 from cwlearn import shard_tasks, shards
 from cwlearn.errors import DataError
+from cwlearn.machine import usable_cores
 from tests import text_cases
 from tests.cases import labelled_rows, random_rows
 from tests.text_cases import succeed
@@ -60,7 +62,7 @@ def test_a_cluster_gives_the_bits_of_threads(client, files, covariance, rounds):
     assert model.predict(np.zeros((2, model.n_features_in_))).shape == (2,)
 
 
-def test_a_worker_that_is_killed_changes_nothing(client, files):
+def test_d01_a_worker_that_is_killed_changes_nothing(client, files):
     def fit(report):
         return distributed.fit(package.CWClassifier(epochs=300, random_state=3), files, client, report=report)
 
@@ -80,7 +82,7 @@ def test_a_worker_that_is_killed_changes_nothing(client, files):
     assert pids[0] not in client.run(os.getpid).values()
 
 
-def test_a_worker_that_is_killed_does_not_take_matrices_along(client):
+def test_d01_a_worker_that_is_killed_does_not_take_matrices_along(client):
     rng = np.random.default_rng(0)
     pairs = []
     for _ in range(10):
@@ -109,7 +111,7 @@ def test_a_worker_that_is_killed_does_not_take_matrices_along(client):
         ((np.eye(3), ["a", 1, None]), "label"),
     ],
 )
-def test_a_bad_matrix_is_named_and_can_be_left_out(client, bad, message, capsys):
+def test_d08_a_bad_matrix_is_named_and_can_be_left_out(client, bad, message, capsys):
     good = (np.eye(3), np.array([0, 1, 0]))
     with pytest.raises((DataError, ValueError), match=message):
         distributed.fit(package.AROWClassifier(), [good, bad, good], client, labels=[0, 1])
@@ -187,13 +189,19 @@ def test_shards_that_do_not_fit_into_memory_give_the_bits_of_threads(client, fil
     assert bits(package.load(tmp_path / "a.npz")) == bits(package.load(tmp_path / "b.npz"))
 
 
-def test_a_bad_shard_fails_with_its_place_or_is_left_out(client, files, capsys):
+def test_d05_d08_a_bad_shard_fails_with_its_place_or_is_left_out(client, files, capsys):
     files[2].write_text("1 1:1\n1 2:x\n")
     with pytest.raises(DataError, match=r"part-2\.svm:2:3: value is not a decimal number"):
         distributed.fit(package.AROWClassifier(), files, client)
     model = distributed.fit(package.AROWClassifier(), files, client, skip_bad_shards=True)
     assert model.n_updates_
-    assert "shard left out:" in capsys.readouterr().err
+    assert "shard left out: " + str(files[2]) in capsys.readouterr().err
+
+
+def test_t03_workers_use_their_share_of_the_cores(client):
+    assert set(client.run(usable_cores).values()) == {1}
+    shares = joblib.Parallel(n_jobs=2)(joblib.delayed(usable_cores)() for _ in range(4))
+    assert max(shares) <= max(1, usable_cores() // 2)
 
 
 def test_parts_of_a_file_and_given_labels(client, files):
@@ -237,9 +245,10 @@ def test_the_command_line_uses_a_cluster(client, files, tmp_path):
     assert bits(package.load(tmp_path / "a.npz")) == bits(package.load(tmp_path / "b.npz"))
 
 
-def test_d07_workers_of_another_version_are_refused(client, files, monkeypatch):
-    monkeypatch.setattr("cwlearn.cluster.__version__", "99.9")
-    with pytest.raises(OSError, match=r"worker tcp://.* has cwlearn .*, and this is 99\.9"):
+@pytest.mark.parametrize("name", ["cwlearn", "numpy"])
+def test_d07_workers_of_another_version_are_refused(client, files, monkeypatch, name):
+    monkeypatch.setattr({"cwlearn": "cwlearn.cluster.__version__", "numpy": "numpy.__version__"}[name], "99.9")
+    with pytest.raises(OSError, match=rf"worker tcp://.* has {name} .*, and this is 99\.9"):
         distributed.fit(package.AROWClassifier(), files, client)
 
 

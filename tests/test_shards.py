@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import threading
 import weakref
 from dataclasses import replace
@@ -110,6 +111,78 @@ def test_later_rounds_begin_with_the_last_merged_model(files):
     resumed, _ = in_threads(files, base=first)
     assert bits(second) == bits(resumed)
     assert second.tally["rows"] == 2 * first.tally["rows"]
+
+
+class Engine:
+    """Runs tasks when a result is asked for: in any order, and each `copies` times, of which the last one counts."""
+
+    def __init__(self, order=None, copies=1):
+        self._order, self._copies, self._waiting = order, copies, []
+
+    def submit(self, function, /, *arguments):
+        task = Task(self, function, arguments)
+        self._waiting.append(task)
+        return task
+
+    def run(self, task):
+        while task in self._waiting:
+            ready = [one for one in self._waiting if not any(argument in self._waiting for argument in one.before)]
+            chosen = ready[self._order.randrange(len(ready)) if self._order else 0]
+            for _ in range(self._copies):
+                chosen.do()
+            self._waiting.remove(chosen)
+            chosen.call()
+
+
+class Task:
+    def __init__(self, engine, function, arguments):
+        self._engine, self._function, self._arguments = engine, function, arguments
+        self.before = [argument for argument in arguments if isinstance(argument, Task)]
+        self.add_done_callback = lambda call: setattr(self, "call", lambda: call(self))
+        self.call = lambda: None
+
+    def do(self):
+        values = [argument.answer if isinstance(argument, Task) else argument for argument in self._arguments]
+        self.answer = self._function(*values)
+
+    def result(self):
+        self._engine.run(self)
+        return self.answer
+
+
+def on(engine, paths, base=None, rounds=2):
+    plan = Plan(rules.AROW(), Training(epochs=2), "posterior", labels={-1.0: "-1", 1.0: "+1"}, seed=5)
+    return shards.train(engine, files_as_shards([str(path) for path in paths], 1), plan, rounds, base, False)
+
+
+def test_d04_shards_that_finish_in_any_order_give_the_same_bits(files, monkeypatch):
+    """A thousand orders; what a shard gives is taken from the first of them."""
+    expected, told = on(Engine(), files[:7], rounds=1)
+    shares = {}
+
+    def learn(shard, name, *rest):
+        if name not in shares:
+            shares[name] = shard_tasks.learn(shard, name, *rest)
+        return shares[name]
+
+    monkeypatch.setattr(shards, "learn", learn)
+    order = random.Random(0)
+    for _ in range(1000):
+        learner, again = on(Engine(order), files[:7], rounds=1)
+        assert bits(learner) == bits(expected)
+        assert again.rows == told.rows
+
+
+def test_d02_d06_a_task_that_is_run_twice_counts_once(files):
+    """A task that is tried again, or whose copy finishes too, finds all that it is given as it was."""
+    base, _ = in_threads(files[:2])
+    before = bits(base)
+    expected, told = on(Engine(), files, base)
+    assert bits(base) == before
+    learner, again = on(Engine(copies=2), files, base)
+    assert bits(learner) == bits(expected)
+    assert (again.rows, again.nonzeros) == (told.rows, told.nonzeros)
+    assert bits(base) == before
 
 
 def test_shuffles_differ_between_shards_and_rounds_but_not_between_runs(files):
@@ -327,7 +400,7 @@ def test_parts_of_parts_are_parts_of_the_same_lines(tmp_path):
     assert [halves[0].start, halves[-1].stop] == [first.stop, second.stop]
 
 
-def test_a_bad_shard_fails_the_run_after_the_others_with_its_place(files):
+def test_d05_a_bad_shard_fails_the_run_after_the_others_with_its_place(files):
     files[3].write_text("1 1:1\n1 2:x\n")
     files[6].unlink()
     with pytest.raises(DataError, match=r"part-3\.svm:2:3: value is not .* \(and 1 more shard\)"):
@@ -381,7 +454,7 @@ def test_regression_and_several_labels_with_workers(tmp_path):
     assert len(model_file.load(tmp_path / "l.npz").classes) > 2
 
 
-def test_bad_shards_can_be_left_out(files, tmp_path):
+def test_d08_bad_shards_can_be_left_out(files, tmp_path):
     files[3].write_text("1 1:1\n1 2:x\n")
     message = fail("train", *files, "-m", tmp_path / "m.npz", "--workers", 2)
     assert "part-3.svm:2:3: value is not a decimal number" in message
