@@ -1,4 +1,4 @@
-"""Bad and odd inputs are numbered by kind, and a test answers for each of them by name: its own, or that of a parameter.
+"""Bad and odd inputs are numbered by kind, and a test answers for each of them by its name or that of a parameter.
 
 L lines of text, F files and streams, C matrices, H parameters, M model files, U usage of the command line, E faults of
 the environment, T threads, D Dask.
