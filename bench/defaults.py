@@ -1,6 +1,6 @@
 """Why the defaults are what they are: each second-order class against its best setting on a grid, on real data.
 
-    python -m bench.defaults [--sets NAME,...] [--markdown FILE]
+    python -m bench defaults [--sets NAME,...] [--markdown FILE]
 
 Every data set is learned as raw counts, as 0/1 and as rows of unit length.  An error is the percentage of wrong
 predictions, by ten-fold cross-validation.  The gap of a class is how much worse it does with its defaults than with the
@@ -89,11 +89,13 @@ def table(results: dict[tuple[str, str], dict[str, tuple[float, float]]]) -> str
     return "\n".join(lines)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(words: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench defaults", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sets", type=lambda text: text.split(","), default=list(NAMES), help="default: all")
     parser.add_argument("--markdown", type=Path, help="write the table to this file, too")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     todo = tasks(arguments.sets)
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         results = dict(zip(todo, tqdm(pool.map(gaps, todo), total=len(todo), unit="set"), strict=True))
@@ -104,8 +106,4 @@ def main() -> None:
     )
     print(text)
     if arguments.markdown:
-        arguments.markdown.write_text(f"# The defaults, measured\n\n`python -m bench.defaults`\n\n{text}")
-
-
-if __name__ == "__main__":
-    main()
+        arguments.markdown.write_text(f"# The defaults, measured\n\n`python -m bench defaults`\n\n{text}")

@@ -1,7 +1,7 @@
 """Many models into one, as in JMLR 2012, section 7.10: how good merged models are, and how fast shards are learned.
 
-    python -m bench.distributed accuracy [--plot FILE]     one model, the average shard, l2, kl and posterior
-    python -m bench.distributed speed                      two workers against one, in threads and on Dask; memory
+    python -m bench distributed accuracy [--plot FILE]     one model, the average shard, l2, kl and posterior
+    python -m bench distributed speed                      two workers against one, in threads and on Dask; memory
 
 `accuracy` trains on 80 % of real data sets (see `bench.datasets`) and of a synthetic corpus of a million rows, in one
 pass, cut into 10, 50 and 100 shards, and tests on the rest; four random divisions.  The parameter of each algorithm is
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -208,14 +208,12 @@ def memory() -> None:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(words: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench distributed", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=["accuracy", "speed"])
     parser.add_argument("--plot", type=Path, help="picture of the accuracies to write")
     parser.add_argument("--repeat", type=int, default=5, help="rounds of `speed` (default: 5)")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     accuracy(arguments.plot) if arguments.what == "accuracy" else speed(arguments.repeat)
-
-
-if __name__ == "__main__":
-    main()

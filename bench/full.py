@@ -1,24 +1,22 @@
 """What a full covariance costs: an update against the two BLAS calls that it cannot do without, and its memory.
 
-    python -m bench.full [--repeat N]
-
 By number of features: the microseconds of a product Sx and a rank-one change of S, called as the learner calls them;
 those of a whole update of AROW (row by row, every one an update), dense rows and rows of 1 % of the features; and the
-memory that learning takes beside the one matrix.  The best of the rounds counts.
+memory that learning takes beside the one matrix.
 """
 
 from __future__ import annotations
 
-import argparse
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from scipy.linalg.blas import dsymv, dsyr
 from scipy.sparse import random as random_matrix
 
-from bench.kernels import contest, timed
+from bench.report import Report, parser
+from bench.timing import contest, timed
 from cwlearn import rules
 from cwlearn.learner import Learner, Training
 from cwlearn.rows import as_rows
@@ -71,35 +69,25 @@ def memory(rows: Any, d: int) -> tuple[float, float]:
     return learner.state.covariances.nbytes / 2**20, peak / 2**20  # type: ignore[attr-defined]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeat", type=int, default=15, help="rounds (default: 15)")
-    repeat = parser.parse_args().repeat
-    print("| features | two BLAS calls, us | an update, us | times | with 1 % nonzeros, us | S, MiB | beside it, MiB |")
-    print("|---:|---:|---:|---:|---:|---:|---:|")
+def main(words: Sequence[str]) -> None:
+    options = parser("full", __doc__, repeat=15).parse_args(words)
+    report = Report("full", options.json)
+    summary = []
     for d in SIZES:
         n = max(30, min(2000, 200_000_000 // d**2))
         dense, few = rows_of(d, n, 1), rows_of(d, n, 0.01)
-        best = contest(
-            {
-                "blas": lambda d=d, n=n: blas_seconds(d, n),
-                "dense": passes(dense, d),
-                "few": passes(few, d),
-            },
-            repeat,
-        )
-        blas, whole, sparse = (1e6 * best[name] / n for name in ("blas", "dense", "few"))
+        runs = {
+            "two BLAS calls": lambda d=d, n=n: blas_seconds(d, n),
+            "update": passes(dense, d),
+            "update, 1 % nonzeros": passes(few, d),
+        }
+        times = contest(runs, options.repeat)
+        each = {name: 1e6 * of.best / n for name, of in times.items()}
+        ratios = {name: f"{value / each['two BLAS calls']:.2f}" for name, value in each.items()}
+        micros = {name: f"{value:.1f}" for name, value in each.items()}
+        report.contest(f"{d:,} features, {n:,} times", times, {"us each": micros, "of BLAS": ratios})
         matrix, beside = memory(dense, d)
-        found = [
-            f"{blas:.1f}",
-            f"{whole:.1f}",
-            f"{whole / blas:.2f}",
-            f"{sparse:.1f}",
-            f"{matrix:.2f}",
-            f"{beside:.2f}",
-        ]
-        print(f"| {d:,} | {' | '.join(found)} |", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+        summary.append((f"{d:,}", *micros.values(), ratios["update"], f"{matrix:.2f}", f"{beside:.2f}"))
+    head = ("features", "two BLAS calls, us", "update, us", "with 1 % nonzeros, us", "of BLAS", "S, MiB", "beside, MiB")
+    report.table(head, summary)
+    report.close()

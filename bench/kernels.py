@@ -1,18 +1,13 @@
 """How fast the engine is: against scikit-learn's SGDClassifier, and against a loop that only moves memory.
 
-    python -m bench.kernels [--rows N] [--repeat N]
-
-Prints millions of nonzeros per second and the ratios that are promised, for matrices of 50 thousand and 5 million
-features with Zipf-distributed columns.  All contestants run in turn within one round; the best of the rounds counts,
-since whatever else the machine does can only add time.
+Millions of nonzeros per second and the ratios that are promised, for matrices of 50 thousand and 5 million features
+with Zipf-distributed columns.  All contestants run in turn within one round.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +16,8 @@ from sklearn.linear_model import SGDClassifier
 
 from bench.datasets import zipf
 from bench.native import roofline
+from bench.report import Report, parser
+from bench.timing import contest, timed
 from cwlearn import AROWClassifier, CWClassifier, rules
 from cwlearn.learner import Learner, Training
 from cwlearn.rows import as_rows
@@ -41,27 +38,12 @@ RULES = {
 }
 
 
-def contest(contestants: dict[str, Callable[[], float]], repeat: int) -> dict[str, float]:
-    """Best seconds of each, all taking turns."""
-    best = dict.fromkeys(contestants, np.inf)
-    for _ in range(repeat):
-        for name, run in contestants.items():
-            best[name] = min(best[name], run())
-    return best
-
-
-def timed(action: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    action()
-    return time.perf_counter() - start
-
-
-def kernel_pass(rule: rules.Rule, X: Any, y: np.ndarray, order: np.ndarray) -> Callable[[], float]:
+def kernel_pass(rule: rules.Rule, X: Any, y: np.ndarray, order: np.ndarray, n_labels: int = 2) -> Callable[[], float]:
     rows = as_rows(X, np.dtype(np.float32))
-    targets = np.where(y == 1, 1.0, -1.0)
 
     def run() -> float:
-        learner = Learner(rule, Training(), np.array([0, 1]), X.shape[1])
+        learner = Learner(rule, Training(), np.arange(n_labels), X.shape[1])
+        targets = learner.encode(y)
         return timed(lambda: learner.learn(rows, targets, NONE, order))
 
     return run
@@ -84,44 +66,44 @@ def sgd(X: Any, y: np.ndarray) -> float:
         return timed(lambda: model.fit(X, y))
 
 
-def report(n_features: int, n_rows: int, repeat: int) -> None:
+def measure(report: Report, n_features: int, n_rows: int, repeat: int) -> None:
     X, y = zipf(n_rows, 100, n_features)
-    print(f"\n{n_features:,} features, {n_rows:,} rows, {X.nnz:,} nonzeros, float32")
+    report.say(f"{n_features:,} features, {n_rows:,} rows, {X.nnz:,} nonzeros, float32")
 
     fits = {
         "scikit-learn SGDClassifier": lambda: sgd(X, y),
         "AROWClassifier": lambda: timed(lambda: AROWClassifier(epochs=1, random_state=0).fit(X, y)),
         "CWClassifier": lambda: timed(lambda: CWClassifier(epochs=1, random_state=0).fit(X, y)),
     }
-    seconds = contest(fits, repeat)
-    print(f"  {'one epoch through fit, shuffled':36s} {'M nonzeros/s':>14s} {'against SGD':>14s}")
-    for name, value in seconds.items():
-        ratio = seconds["scikit-learn SGDClassifier"] / value
-        print(f"  {name:36s} {X.nnz / value / 1e6:14.0f} {ratio:13.2f}x")
+    times = contest(fits, repeat)
+    rates = {name: f"{X.nnz / of.best / 1e6:.0f}" for name, of in times.items()}
+    ratios = {name: f"{times['scikit-learn SGDClassifier'].best / of.best:.2f} x" for name, of in times.items()}
+    title = f"one epoch through fit, shuffled, {n_features:,} features"
+    report.contest(title, times, {"M nonzeros/s": rates, "against SGD": ratios})
 
-    for title, order in (("in order", np.arange(n_rows)), ("shuffled", np.random.default_rng(0).permutation(n_rows))):
+    for how, order in (("in order", np.arange(n_rows)), ("shuffled", np.random.default_rng(0).permutation(n_rows))):
         runs: dict[str, Callable[[], float]] = {
             "roofline": roofline_pass(X, order, False),
             "roofline, looking ahead": roofline_pass(X, order, True),
         }
         runs |= {name: kernel_pass(rule, X, y, order) for name, rule in RULES.items()}
-        seconds = contest(runs, repeat)
-        roof = seconds["roofline, looking ahead"]
-        print(f"  {'kernel, rows ' + title:36s} {'M nonzeros/s':>14s} {'of roofline':>14s} {'against kl':>14s}")
-        for name, value in seconds.items():
-            kl = seconds.get(name.replace("exact", "kl"), np.nan)
-            against = f"{value / kl:13.2f}x" if "exact" in name else ""
-            print(f"  {name:36s} {X.nnz / value / 1e6:14.0f} {roof / value:13.0%} {against:>14s}")
+        times = contest(runs, repeat)
+        best = {name: of.best for name, of in times.items()}
+        roof = best["roofline, looking ahead"]
+        exact = {name: name.replace("exact", "kl") for name in RULES if "exact" in name}
+        more = {
+            "M nonzeros/s": {name: f"{X.nnz / value / 1e6:.0f}" for name, value in best.items()},
+            "of roofline": {name: f"{roof / value:.0%}" for name, value in best.items()},
+            "against kl": {name: f"{best[name] / best[kl]:.2f} x" for name, kl in exact.items()},
+        }
+        report.contest(f"kernel, rows {how}, {n_features:,} features", times, more)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=100_000)
-    parser.add_argument("--repeat", type=int, default=7)
-    arguments = parser.parse_args()
+def main(words: Sequence[str]) -> None:
+    flags = parser("kernels", __doc__, repeat=7)
+    flags.add_argument("--rows", type=int, default=100_000)
+    options = flags.parse_args(words)
+    report = Report("kernels", options.json)
     for n_features in (50_000, 5_000_000):
-        report(n_features, arguments.rows, arguments.repeat)
-
-
-if __name__ == "__main__":
-    main()
+        measure(report, n_features, options.rows, options.repeat)
+    report.close()

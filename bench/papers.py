@@ -1,6 +1,6 @@
 """The papers' tables, ours beside theirs.
 
-    python -m bench.papers [--parts jmlr,arow,emnlp] [--out FOLDER] [--data FOLDER] [--seed N]
+    python -m bench papers [--parts jmlr,arow,emnlp] [--out FOLDER] [--data FOLDER] [--seed N]
 
 Data: see `bench.datasets`.  Everything goes through `cwlearn.evaluation`: in every fold the parameter and the number of
 epochs (up to ten) are chosen by one randomised run on the training rows, and then tested on the fold.  A run that was
@@ -13,7 +13,7 @@ import argparse
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -418,14 +418,16 @@ def pyplot() -> Any:
 PARTS = {"jmlr": jmlr, "arow": arow, "emnlp": emnlp}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(words: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench papers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--parts", type=lambda text: text.split(","), default=list(PARTS), help="default: all")
     parser.add_argument("--out", type=Path, default=Path("docs/results"), help="folder for papers.md and its pictures")
     parser.add_argument("--data", help="folder of the data sets (default: CWLEARN_DATA)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--fresh", action="store_true", help="forget what an earlier run has done")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     if unknown := set(arguments.parts) - set(PARTS):
         parser.error(f"unknown parts {', '.join(unknown)}; there are {', '.join(PARTS)}")
     if arguments.data:
@@ -447,7 +449,7 @@ def main() -> None:
             "scikit-learn": sklearn.__version__,
         }.items()
     )
-    command = f"python -m bench.papers --parts {','.join(arguments.parts)} --seed {arguments.seed}"
+    command = f"python -m bench papers --parts {','.join(arguments.parts)} --seed {arguments.seed}"
     head = f"# The papers' tables\n\n`{command}`; {versions}; {os.cpu_count()} cores." + (
         f" It took: {'; '.join(took)}." if took else ""
     )
@@ -455,7 +457,3 @@ def main() -> None:
     remarks = [notes.read_text()] if notes.exists() else []
     (arguments.out / "papers.md").write_text("\n\n".join([head, *remarks, *sections]) + "\n")
     print(f"{arguments.out / 'papers.md'}: {'; '.join(took)}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,7 @@
 """The synthetic experiments of NIPS 2008 (section 5) and of the AROW paper (section 5): 20 features, two of them
 informative along a rotated ellipse, and the same with a tenth of the labels flipped in training.
 
-    python -m bench.synthetic [--runs N] [--plot FILE] [--markdown FILE]
+    python -m bench synthetic [--runs N] [--plot FILE] [--markdown FILE]
 
 Each algorithm's parameter is tuned on other runs than those that count.  Mistakes are counted before a row is learned,
 against the true label.  The papers leave the generator open: what fits their claims is a long axis of deviation 2, a
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from itertools import product
@@ -231,12 +232,14 @@ COLORS = {
 }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(words: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench synthetic", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=100, help="that are averaged (default: 100); a tenth more to tune")
     parser.add_argument("--plot", type=Path, help="picture to write")
     parser.add_argument("--markdown", type=Path, help="page to write")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     start = time.perf_counter()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of each worker
     with ProcessPoolExecutor() as pool:
@@ -249,7 +252,3 @@ def main() -> None:
         arguments.markdown.write_text("\n".join(lines) + "\n")
     if arguments.plot:
         plot(results, arguments.plot)
-
-
-if __name__ == "__main__":
-    main()

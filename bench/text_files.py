@@ -1,11 +1,11 @@
-"""Make the text files that bench.text reads, unless they are there, and print their folder.
+"""Make the text files that `parse` and `train` read, unless they are there, and print their folder.
 
     python -m bench.text_files [--scale S]
 
 Each is written twice, in svmlight's format (.svm, columns from 1 on) and in Vowpal Wabbit's (.vw), about 90 MB each:
 ``decimals`` has 75 decimals a row and 47 thousand features, ``counts`` 150 counts and 3 million features, ``wide`` the
 75 decimals and the 3 million features; ``ten`` is the first ten lines of ``decimals``.  They are kept in a folder of
-CWLEARN_CACHE (see bench.datasets).  They are made by a program of its own, so that bench.text
+CWLEARN_CACHE (see bench.datasets).  They are made by a program of its own, so that a benchmark
 never holds big arrays.
 """
 
@@ -23,6 +23,7 @@ KINDS = {  # the form of a pair, nonzeros of a row, features
     "counts": ("%d:%d", 150, 3_000_000),
     "wide": ("%d:%.6f", 75, 3_000_000),
 }
+FEATURES = {kind: KINDS[kind][2] for kind in ("decimals", "counts")}
 
 
 class Files:

@@ -1,0 +1,61 @@
+"""What a benchmark says: tables in Markdown and, if a file is named, the same and all seconds as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.timing import Times
+
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+Row = Sequence[str]
+
+
+def parser(suite: str, text: str | None, repeat: int) -> argparse.ArgumentParser:
+    """The flags that all have."""
+    made = argparse.ArgumentParser(
+        prog=f"python -m bench {suite}", description=text, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    made.add_argument("--repeat", type=int, default=repeat, help=f"rounds (default: {repeat})")
+    made.add_argument("--json", type=Path, metavar="FILE", help="write tables and seconds there, too")
+    return made
+
+
+class Report:
+    def __init__(self, suite: str, path: Path | None = None) -> None:
+        machine = {"cores": CORES, "machine": platform.machine(), "python": platform.python_version()}
+        self._path = path
+        self._kept: dict[str, Any] = {"suite": suite, "machine": machine, "tables": [], "seconds": {}}
+
+    def say(self, text: str) -> None:
+        print(text, end="\n\n", flush=True)
+
+    def table(self, head: Row, rows: Iterable[Row]) -> None:
+        whole = [list(row) for row in rows]
+        lines = [list(head), ["---", *["---:"] * (len(head) - 1)], *whole]
+        self.say("\n".join(f"| {' | '.join(line)} |" for line in lines))
+        self._kept["tables"].append({"head": list(head), "rows": whole})
+
+    def contest(self, title: str, times: Mapping[str, Times], more: Mapping[str, Mapping[str, str]]) -> None:
+        """A line for each contestant: its best and median seconds, their spread, and what else is said of it."""
+        self._kept["seconds"][title] = {name: list(of.seconds) for name, of in times.items()}
+        rows = (
+            [
+                name,
+                f"{of.best:.4g}",
+                f"{of.median:.4g}",
+                f"{of.spread:.0%}",
+                *(column.get(name, "") for column in more.values()),
+            ]
+            for name, of in times.items()
+        )
+        self.table([title, "best, s", "median, s", "spread", *more], rows)
+
+    def close(self) -> None:
+        if self._path:
+            self._path.write_text(json.dumps(self._kept, indent=1) + "\n")

@@ -1,0 +1,66 @@
+"""The gate of CI: a slower loop fails it and is named, noise does not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bench import gate
+from cwlearn import diagonal_state
+
+AROW = next(name for name in gate.WATCHED if name.startswith("AROW"))
+
+
+def measured(*ratios):
+    found = iter(ratios)
+    return lambda: next(found)
+
+
+def test_a_ratio_near_its_baseline_passes_at_once():
+    assert gate.judge("loop", measured(0.71), baseline=1.0).passed
+
+
+def test_noise_is_measured_again_and_passes():
+    verdict = gate.judge("loop", measured(0.5, 0.2, 0.69, 0.9), baseline=1.0)
+    assert verdict.passed
+    assert len(verdict.ratios) == 4
+
+
+def test_what_stays_slow_fails_after_three_more_measurements_and_is_named():
+    verdict = gate.judge("loop", measured(0.5, 0.6, 0.69, 0.6), baseline=1.0)
+    assert not verdict.passed
+    assert str(verdict) == "loop: measured 0.5, 0.6, 0.69, 0.6, at best 69% of the baseline 1"
+
+
+def test_a_kernel_that_is_slowed_on_purpose_fails(monkeypatch):
+    """By the baseline of this machine and this build, which may have bounds checks."""
+    baseline = {AROW: gate.ratio(gate.WATCHED[AROW](), 10)}
+    learn_rows = diagonal_state.learn_rows
+
+    def slowed(cells, *others):
+        for _ in range(2):
+            learn_rows(cells.copy(), *others)
+        return learn_rows(cells, *others)
+
+    monkeypatch.setattr(diagonal_state, "learn_rows", slowed)
+    (verdict,) = gate.judge_all(baseline, [AROW], repeat=10)
+    assert not verdict.passed
+    assert AROW in str(verdict)
+
+
+def test_the_command_names_what_failed(monkeypatch, tmp_path):
+    baseline = tmp_path / "baseline.json"
+    baseline.write_text(json.dumps(dict.fromkeys(gate.WATCHED, 1.0)))
+    monkeypatch.setattr(gate, "BASELINE", baseline)
+    monkeypatch.setattr(gate, "_measure", lambda name, repeat: lambda: 0.5 if name == AROW else 1.0)
+    with pytest.raises(SystemExit, match=f"slower than it was:\n{AROW}: measured 0.5, 0.5, 0.5, 0.5"):
+        gate.main([])
+
+
+def test_a_baseline_of_something_else_is_refused(monkeypatch, tmp_path):
+    baseline = tmp_path / "baseline.json"
+    baseline.write_text("{}")
+    monkeypatch.setattr(gate, "BASELINE", baseline)
+    with pytest.raises(SystemExit, match="is not about what is watched"):
+        gate.main([])
