@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import gzip
 import itertools
 import os
@@ -15,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 
@@ -132,7 +134,7 @@ def test_u07_ctrl_c_while_nothing_comes_ends_the_waiting(tmp_path):
     with Runs("train", "-", "-m", tmp_path / "m.npz", "--threads", 4, stdin=subprocess.PIPE) as process:
         process.stdin.write(b"1 1:1\n")
         process.stdin.flush()
-        time.sleep(0.6)
+        wait_until(lambda: fcntl.ioctl(process.stdin, termios.FIONREAD, bytes(4)) == bytes(4))  # it has been read
         process.send_signal(signal.SIGINT)
         start = time.monotonic()
         err = process.stderr.read().decode()
