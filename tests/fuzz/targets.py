@@ -9,6 +9,7 @@ import functools
 import hashlib
 import io
 import json
+import marshal
 import math
 import os
 import tempfile
@@ -157,8 +158,8 @@ def _learner(number: int, n_labels: int) -> Learner:
 
 def model(data: bytes) -> None:
     """Load a model: bytes as they are, or those of a sound file, some of them changed and sealed anew, so that they get
-    past the checksum; or, without the archive, a sound header and sound arrays, one of them changed.  Whatever loads
-    also predicts; some learn, and give a model that loads."""
+    past the checksum; or, without the archive, a sound header and sound arrays, one of them changed.  Some of those
+    that load predict, learn, and give a model that loads."""
     source = Bytes(data)
     kind = source.below(8)
     try:
@@ -166,8 +167,7 @@ def model(data: bytes) -> None:
             _write(source.rest() if kind == 0 else _resealed(source))
             learner = model_file.load(PATH)
         else:
-            members = dict(_sound(source.below(len(RULES)), 2 + source.below(2)))
-            header = json.loads(members.pop("header").tobytes())
+            header, members = _sound_parts(source.below(len(RULES)), 2 + source.below(2))
             if kind < 5:
                 header = _changed_header(header, source)
             else:
@@ -175,7 +175,7 @@ def model(data: bytes) -> None:
             learner = _restored(header, members)
     except (ModelError, MemoryError):
         return
-    if learner.state.n_features > 50:
+    if learner.state.n_features > 50 or not _one_of(4, data):
         return
     rows = _two_rows(learner.state.n_features, learner.state.dtype)
     learner.margins(rows)
@@ -210,6 +210,19 @@ def _restored(header: Any, arrays: dict[str, np.ndarray]) -> Learner:
 @functools.cache
 def _sound(number: int, n_labels: int) -> dict[str, np.ndarray]:
     return model_file._members(_learner(number, n_labels))
+
+
+def _sound_parts(number: int, n_labels: int) -> tuple[Any, dict[str, np.ndarray]]:
+    """The header, and the arrays beside it."""
+    arrays = dict(_sound(number, n_labels))
+    del arrays["header"]
+    return marshal.loads(_sound_header(number, n_labels)), arrays
+
+
+@functools.cache
+def _sound_header(number: int, n_labels: int) -> bytes:
+    """In a form that is soon read."""
+    return marshal.dumps(json.loads(_sound(number, n_labels)["header"].tobytes()))
 
 
 @functools.cache
