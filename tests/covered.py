@@ -45,7 +45,7 @@ def main() -> int:
         def coverage(*words: str) -> int:
             return subprocess.run([sys.executable, "-m", "coverage", *words], cwd=folder, env=environment).returncode
 
-        status = coverage("run", "-m", "pytest", "-p", "no:cacheprovider", *words)
+        status = coverage("run", "-m", "pytest", "-p", "no:cacheprovider", "--timeout", "600", *words)
         coverage("report", "--show-missing", *_files(folder))
     return status
 

@@ -59,14 +59,21 @@ class Server:
 
 
 def build(folder: Path) -> None:
-    """A copy with all mutants in it, compiled once: without optimisation, and in the form for every processor only."""
+    """A copy with all mutants in it, compiled once: hardly optimised, and in the form for every processor only."""
     copy(folder)
-    for variant in folder.glob("cwlearn/*_v3.pyx"):
-        variant.unlink()
-    setup = folder / "setup.py"
-    setup.write_text(setup.read_text().replace('VARIANTS["_v3"] =', "_ =").replace('"-O3", "-funroll-loops"', '"-O1"'))
+    replace(folder / "setup.py", 'VARIANTS["_v3"] =', "_ =")
+    replace(folder / "setup.py", '"-O3", "-funroll-loops"', '"-O1"')
+    # Not just for want of the other form: an editable install would find that of the project itself.
+    replace(folder / "cwlearn/native.py", "if runs_v3():", "if False:")
     mutate(folder)
     compile_in(folder, {})
+
+
+def replace(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    if old not in text:
+        sys.exit(f"{path.name} has no {old!r} any more, which must become {new!r}")
+    path.write_text(text.replace(old, new))
 
 
 def run(mutants: list[Mutant], processes: int) -> list[Mutant]:
