@@ -30,6 +30,7 @@ FORMATS = {
     "zstandard": (b"\x28\xb5\x2f\xfd", ".zst"),
 }
 HEAD = 6  # bytes that tell what a file is
+Z_MEM_ERROR = -4  # of zlib
 SAMPLES, SAMPLE_BYTES = 64, 1 << 12  # of a file, that tell it from another
 
 
@@ -137,7 +138,9 @@ class TextFile:
         self.size = self._least = status.st_size if self.regular else 0  # which it must not fall below
         if isinstance(path, Part):
             self.size, self._least = path.stop - path.start, path.stop
-        head = self._read_head()
+        self.format: str | None = None
+        with self._damage_explained():
+            head = self._read_head()
         self.format = next((name for name, (magic, _) in FORMATS.items() if head.startswith(magic)), None)
         for name, (_, suffix) in FORMATS.items():
             if path.endswith(suffix) and self.format != name:
@@ -174,6 +177,10 @@ class TextFile:
             raise
         except EOFError:
             raise DataError(f"truncated {self.format} data", self.path) from None
+        except zlib.error as error:
+            if str(error).startswith(f"Error {Z_MEM_ERROR} "):
+                raise MemoryError from None
+            raise DataError(f"damaged {self.format} data: {error}", self.path) from None
         except Exception as error:
             if isinstance(error, OSError) and error.errno:
                 raise OSError(error.errno, error.strerror, self.path) from None
