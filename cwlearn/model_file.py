@@ -62,8 +62,8 @@ def load(path: str | os.PathLike[str]) -> Learner:
         raise ModelError(f"{os.fspath(path)}: {reason}")
 
     with open(path, "rb") as file:
-        _check_seal(file, fail)
         try:
+            _check_seal(file, fail)
             with zipfile.ZipFile(file) as archive:
                 if not {"header.npy", "names.npy"} <= set(archive.namelist()):
                     fail(f"unexpected members {archive.namelist()[:5]}")
@@ -77,6 +77,9 @@ def load(path: str | os.PathLike[str]) -> Learner:
         except (ModelError, MemoryError):
             raise
         except Exception as error:  # whatever a sealed but senseless file can bring zipfile, json and NumPy to
+            fault = error if isinstance(error, OSError) else error.__context__  # which zipfile may have hidden
+            if isinstance(fault, OSError) and fault.errno:
+                raise OSError(fault.errno, fault.strerror, os.fspath(path)) from None
             fail(f"not a sound cwlearn model: {error or type(error).__name__}")
 
 
