@@ -14,7 +14,8 @@ PREFIX, SUFFIX = ".cwlearn-", ".tmp"  # of temporary files
 
 
 def replace_file(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None]) -> None:
-    """Let `write` fill a temporary file beside `path`, force it to disk, then rename it; on any fault nothing changes.
+    """Let `write` fill a temporary file beside `path`, force it to disk, then rename it; on any fault nothing changes,
+    but for one of the very last step, when the new file is there and only a power loss could undo that.
 
     A symbolic link stays, and the file it points to is replaced.
     """
@@ -32,13 +33,13 @@ def replace_file(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None
         if mode is not None:
             os.chmod(temporary, stat.S_IMODE(mode))
         os.replace(temporary, target)
+        _sync_folder(folder)
     except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         if isinstance(error, OSError) and error.errno and error.filename in (None, temporary):
             raise OSError(error.errno, error.strerror, os.fspath(path)) from None
         raise
-    _sync_folder(folder)
 
 
 def _remove_stale(folder: str) -> None:
