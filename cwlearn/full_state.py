@@ -241,9 +241,10 @@ class _RowView(View):
 
     def move(self, label: int, along: float, shrink: float) -> None:
         product = self._products[label]
-        self._state.means[label] += along * product
         if shrink:
             dsyr(-shrink, product, lower=1, a=self._state.covariances[:, :, label], overwrite_a=1)
+        product *= along  # in place: if memory could run out here, a row might be learned by half
+        self._state.means[label] += product
 
 
 def _inverse(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
