@@ -152,7 +152,10 @@ class DiskStore:
             numbers = np.empty(count, dtype)
             view = memoryview(numbers.view(np.uint8))  # type: ignore[arg-type]
             while view:
-                done = self._file.readinto(view)  # type: ignore[attr-defined]
+                try:
+                    done = self._file.readinto(view)  # type: ignore[attr-defined]
+                except OSError as error:
+                    raise OSError(error.errno, f"{error.strerror}, while reading the cache for more epochs") from None
                 if not done:
                     raise OSError("the cache for more epochs is cut short")
                 view = view[done:]
