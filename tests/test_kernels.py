@@ -50,6 +50,21 @@ def test_agrees_with_the_reference(rule, dtype, tolerance, index, intercept):
     assert learner.tally["mistakes"] == slow.mistakes
 
 
+@pytest.mark.parametrize("power", [-52, -50, -48, 30])
+def test_sop_begins_with_the_length_of_the_rows_however_short(power):
+    """Also where it is of the order of the precision, 2^-100, that the state really begins with."""
+    X, y = random_rows()
+    X = X.astype(np.float64) * 2.0**power
+    learner = new_learner(rules.SOP(a="auto"), dtype="float64", fit_intercept=False)
+    slow = reference_of(learner)
+    rows = rows_of(X, learner)
+    learner.learn(rows, y)
+    slow.learn(X.toarray(), y)
+    assert learner.tally["updates"] == slow.updates > 0
+    for ours, theirs in zip(learner.margins(rows), slow.margins(X.toarray()), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-10 * np.abs(theirs).max())
+
+
 @settings(max_examples=300, deadline=None)
 @given(kind=st.sampled_from(sorted(set(KINDS) - {"sop"})), phi=phis, C=st.floats(1e-3, 1e3), m=margins, v=scales)
 def test_every_rule_answers_as_the_reference_does(kind, phi, C, m, v):
