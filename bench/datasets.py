@@ -1,7 +1,7 @@
 """Real data sets, and a synthetic one, for the benchmarks.
 
 The files are read from the folder named by the environment variable CWLEARN_DATA (default: ``../shared/data`` as seen
-from the project root); what was parsed is kept in the folder CWLEARN_CACHE (default: ``~/.cache/cwlearn-bench``).
+from the project root); what was parsed is kept (see bench.cache).
 Where a source is split into training and test part, both are joined; only a9a is the training file alone.
 """
 
@@ -22,6 +22,8 @@ from scipy.sparse import csr_matrix
 from sklearn.datasets import load_svmlight_file
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import CountVectorizer
+
+from bench.cache import cache_folder
 
 Parsed = tuple[csr_matrix, Sequence[int] | np.ndarray]
 
@@ -101,13 +103,6 @@ def zipf(
 
 def _data_folder() -> Path:
     return Path(os.environ.get("CWLEARN_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
-
-
-def cache_folder() -> Path:
-    if chosen := os.environ.get("CWLEARN_CACHE"):
-        return Path(chosen)
-    home = os.environ.get("HOME")
-    return (Path(home) / ".cache" if home else Path(tempfile.gettempdir())) / "cwlearn-bench"
 
 
 def _save(path: Path, X: csr_matrix, y: np.ndarray) -> None:

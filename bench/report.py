@@ -56,6 +56,10 @@ class Report:
         )
         self.table([title, "best, s", "median, s", "spread", *more], rows)
 
+    def keep(self, name: str, value: Any) -> None:
+        """For the JSON only."""
+        self._kept[name] = value
+
     def close(self) -> None:
         if self._path:
             self._path.write_text(json.dumps(self._kept, indent=1) + "\n")

@@ -5,7 +5,7 @@
 Each is written twice, in svmlight's format (.svm, columns from 1 on) and in Vowpal Wabbit's (.vw), about 90 MB each:
 ``decimals`` has 75 decimals a row and 47 thousand features, ``counts`` 150 counts and 3 million features, ``wide`` the
 75 decimals and the 3 million features; ``ten`` is the first ten lines of ``decimals``.  They are kept in a folder of
-CWLEARN_CACHE (see bench.datasets).  They are made by a program of its own, so that a benchmark
+CWLEARN_CACHE (see bench.cache).  They are made by a program of its own, so that a benchmark
 never holds big arrays.
 """
 
@@ -17,6 +17,8 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+
+from bench.cache import cache_folder
 
 KINDS = {  # the form of a pair, nonzeros of a row, features
     "decimals": ("%d:%.6f", 75, 47_000),
@@ -91,8 +93,6 @@ def write_ten(folder: Path) -> None:
 
 
 def main() -> None:
-    from bench.datasets import cache_folder  # brings all of scikit-learn, which who imports Files has to do without
-
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scale", type=float, default=1, help="part of the 100,000 rows (default 1)")
     n_rows = round(100_000 * parser.parse_args().scale)

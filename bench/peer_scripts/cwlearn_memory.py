@@ -1,0 +1,14 @@
+"""cwlearn: the seconds of one epoch over a matrix."""
+
+import sys
+import time
+
+from cwlearn import AROWClassifier, CWClassifier, read_svmlight
+
+algorithm, text = sys.argv[1:]
+X, y = read_svmlight(text, dtype="float32", zero_based=True)
+model = {"arow": AROWClassifier, "cw": CWClassifier}[algorithm](epochs=1, random_state=0)
+model.fit(X[:100], y[:100])  # whatever is done only once is done
+start = time.perf_counter()
+model.fit(X, y)
+print(time.perf_counter() - start)
