@@ -19,6 +19,10 @@ from cwlearn._rules cimport (
 
 include "_label_row.pxi"
 
+cdef extern from "_subnormals.h":
+    unsigned int keep_subnormals "cwlearn_keep_subnormals" () noexcept nogil
+    void as_before "cwlearn_as_before" (unsigned int before) noexcept nogil
+
 cdef extern from *:
     """
     #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
@@ -183,10 +187,12 @@ def learn_rows(
     )
     cdef Outcome outcome
     cdef Upcoming upcoming
+    cdef unsigned int before
     try:
         if space.scores == NULL or space.heap == NULL or space.rivals == NULL:
             raise MemoryError
         with nogil:
+            before = keep_subnormals()
             for t in range(order.shape[0]):
                 upcoming = look_ahead(t, distance, indptr, column0, value0, targets, squares, order)
                 i = order[t]
@@ -226,6 +232,7 @@ def learn_rows(
                 tally.squares += square
             else:
                 t = order.shape[0]
+            as_before(before)
     finally:
         free(space.scores)
         free(space.heap)
@@ -253,7 +260,9 @@ def margin_rows(
     cdef Gaussian margin
     cdef Upcoming upcoming
     cdef double* variances
+    cdef unsigned int before
     with nogil:
+        before = keep_subnormals()
         for t in range(order.shape[0]):
             upcoming = look_ahead(t, distance, indptr, column0, value0, mean, mean, order)
             i = order[t]
@@ -275,6 +284,7 @@ def margin_rows(
                         variances[z] = NAN
             for z in range(blocks):
                 mean[i * blocks + z] = scores[z]
+        as_before(before)
 
 
 def check_rows(
@@ -290,7 +300,9 @@ def check_rows(
     cdef bint canonical = True
     cdef bint disordered
     cdef double s0, s1, s2, s3
+    cdef unsigned int before
     with nogil:
+        before = keep_subnormals()
         for row in range(n_rows):
             start = indptr[row]
             stop = indptr[row + 1]
@@ -319,6 +331,7 @@ def check_rows(
             squares[row] = (s0 + s1) + (s2 + s3)
         else:
             row = -1
+        as_before(before)
     return row, canonical
 
 

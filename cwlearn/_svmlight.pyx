@@ -25,6 +25,10 @@ cdef extern from "_svmlight.h":
     void make_locale "cwlearn_make_locale" () noexcept nogil
     double rounded_by_libc "cwlearn_strtod" (const char* text) noexcept nogil
 
+cdef extern from "_subnormals.h":
+    unsigned int keep_subnormals "cwlearn_keep_subnormals" () noexcept nogil
+    void as_before "cwlearn_as_before" (unsigned int before) noexcept nogil
+
 ctypedef fused floating:
     float
     double
@@ -323,7 +327,9 @@ def parse_rows(
     marks.offsets = offsets + 1
     marks.numbers = numbers
     marks.end = end
+    cdef unsigned int before
     with nogil:
+        before = keep_subnormals()
         open_window(&marks, p)
         while p < end:
             line = p
@@ -366,4 +372,5 @@ def parse_rows(
                 indptr[n_rows] = n
             p = line_end + 1
             lines += 1
+        as_before(before)
     return status, n_rows, lines, (line if status else end) - base, lowest, highest

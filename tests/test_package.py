@@ -148,15 +148,25 @@ def python(code, **environment):
 
 TRAIN = """
 import hashlib, numpy as np
+from scipy import sparse
 from cwlearn import native, rules
 from cwlearn.learner import Learner, Training
 from cwlearn.rows import as_rows
 rng = np.random.default_rng(0)
-X, y = rng.standard_normal((300, 40)), rng.choice([-1.0, 1.0], 300)
+X, y = sparse.csr_array(rng.standard_normal((300, 40)).astype("f4")), rng.choice([-1.0, 1.0], 300)
+X.data[::7].view("u4")[:] = 1000  # subnormal; told by its bits, since NumPy's own conversions may flush it
 learner = Learner(rules.CW(projection="exact"), Training(), np.array([0, 1]), 40)
 rows = as_rows(X, np.dtype("float32"))
 learner.learn(rows, y)
-found = learner.state.cells.tobytes() + learner.margins(rows)[0].tobytes()
+learner.state.cells[2].view("u4")[:] = 1000
+found = learner.state.cells.tobytes() + learner.margins(rows)[0].tobytes() + rows.values.tobytes()
+text = np.frombuffer(b" " * 64 + b"1 1:1e-310 2:4.9e-324" + bytes([10]) + b" " * 64, np.uint8)
+values = np.empty(9)
+native.parse_rows(
+    np.zeros(20, np.int64), np.empty(9, np.int32), values, np.empty(20), np.empty(0, np.int64), text, 64, 86, 0, True,
+    0, False, 0,
+)
+found += values[:2].tobytes()
 print(native.learn_rows.__module__, native.parse_rows.__module__, hashlib.sha256(found).hexdigest())
 """
 
