@@ -227,6 +227,7 @@ def plot(everything: dict[str, dict[str, dict[str, Any]]], path: Path) -> None:
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     figure, axes = plt.subplots(1, len(everything), figsize=(4.2 * len(everything), 4.4), constrained_layout=True)
     for axis, (title, results) in zip(axes if len(everything) > 1 else [axes], everything.items(), strict=True):
@@ -237,6 +238,9 @@ def plot(everything: dict[str, dict[str, dict[str, Any]]], path: Path) -> None:
             axis.plot(seconds[0], errors[0], "o", color=color, markerfacecolor="white")
             axis.plot(seconds[1], errors[1], "o", color=color, label=name)
         axis.set_xscale("log")
+        axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.xaxis.set_minor_formatter(NullFormatter())
         axis.set_title(title, loc="left", fontsize=10.5)
         axis.set_xlabel("seconds from text to a model")
         axis.grid(alpha=0.25)
