@@ -41,19 +41,28 @@ def load(name: str) -> DataSet:
     """Return the data set of this name, one of NAMES or MULTICLASS."""
     if name not in _PARSERS:
         raise ValueError(f"unknown data set {name!r}; known are {', '.join(_PARSERS)}")
-    # The key changes with this source file and with the data folder: no stale cache after an edit.
-    key = zlib.crc32(Path(__file__).read_bytes() + os.fsencode(_data_folder().resolve()))
-    cached = cache_folder() / f"{name}-{key:08x}.npz"
-    if not cached.is_file():
+
+    def make() -> tuple[csr_matrix, np.ndarray]:
         parsed, labels = _PARSERS[name]()
         order = np.random.RandomState(0).permutation(len(labels))  # a stream that no NumPy version will change
         X = csr_matrix(parsed, dtype=np.float32)[order]
         X.sum_duplicates()  # sorts the columns of each row, too
         X.eliminate_zeros()
-        _save(cached, X, np.asarray(labels, dtype=np.int64)[order])
-    with np.load(cached) as stored:
+        return X, np.asarray(labels, dtype=np.int64)[order]
+
+    return DataSet(name, *_cached(name, os.fsencode(_data_folder().resolve()), make))
+
+
+def _cached(
+    name: str, source: bytes, make: Callable[[], tuple[csr_matrix, np.ndarray]]
+) -> tuple[csr_matrix, np.ndarray]:
+    """What was made once; this file and what it is made from are a part of the key: no stale cache after an edit."""
+    path = cache_folder() / f"{name}-{zlib.crc32(Path(__file__).read_bytes() + source):08x}.npz"
+    if not path.is_file():
+        _save(path, *make())
+    with np.load(path) as stored:
         indices, indptr = stored["indices"].astype(np.int32), stored["indptr"].astype(np.int32)
-        return DataSet(name, csr_matrix((stored["data"], indices, indptr), shape=stored["shape"]), stored["y"])
+        return csr_matrix((stored["data"], indices, indptr), shape=stored["shape"]), stored["y"]
 
 
 def scaled(X: csr_matrix, how: str) -> csr_matrix:
@@ -79,6 +88,13 @@ def zipf(
 
     Each row draws ``nonzeros_per_row`` columns and keeps the distinct ones, so it has somewhat fewer nonzeros.
     """
+    sizes = (n_rows, nonzeros_per_row, n_features, seed, n_labels)
+    return _cached(f"zipf-{'-'.join(map(str, sizes))}", b"", lambda: _zipf(*sizes))
+
+
+def _zipf(
+    n_rows: int, nonzeros_per_row: int, n_features: int, seed: int, n_labels: int
+) -> tuple[csr_matrix, np.ndarray]:
     rng = np.random.default_rng(seed)
     # Inverse of the distribution function of x ** -1.1 on [1, n_features + 1), cut to whole ranks.
     x = (1 - rng.random((n_rows, nonzeros_per_row)) * (1 - (n_features + 1) ** -0.1)) ** -10
