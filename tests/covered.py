@@ -2,7 +2,7 @@
 
     python -m tests.covered [PYTEST ARGUMENTS]
 
-`--build FOLDER` before these keeps the copy there, and takes its compiled modules as they are the next time.
+`--build FOLDER` before these keeps the copy there, and takes it as it is the next time.
 
 Lines of `.pyx`, `.pxd` and `.pxi` count, inlined or not, with the GIL or without, and the forms of a module for several
 processors are one.  Not seen are the C headers; which side of a conditional expression was taken; what runs in other
@@ -37,8 +37,8 @@ def main() -> int:
     kept = arguments.build and arguments.build.resolve()
     with nullcontext(kept) if kept else tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        copy(folder)
         if not list(folder.glob("cwlearn/*.so")):
+            copy(folder)
             compile_in(folder, {"CWLEARN_TRACED": "1"})
         environment = {**os.environ, "PYTHONPATH": str(folder)}
 

@@ -129,6 +129,23 @@ def test_an_exact_update_that_ends_early_is_counted_and_does_no_harm(rule, sweep
     assert np.abs(model.state.mean).max() < 1e3
 
 
+@pytest.mark.parametrize("sweeps", [1, 2, 3])
+@pytest.mark.parametrize("rule", SOLVABLE, ids=rule_id)
+def test_an_exact_update_that_ends_early_moves_the_rivals_as_far_as_the_true_label(rule, sweeps, monkeypatch):
+    """The steps of the last sweep are scaled to their sum."""
+    X, y = labelled_rows(30, 10, 8, density=0.6, noise=0.3)
+    monkeypatch.setattr(learner, "EXACT_SWEEPS", sweeps)
+    model = new_learner(rule, 10, 8, dtype="float64", n_constraints=None, multiclass_update="exact")
+    rows = rows_of(X, model)
+    for row in range(len(y)):
+        x = np.append(1.0, X[[row]].toarray()[0].astype(np.float64))
+        before = model.state.mean.copy(), model.state.variance.copy()
+        model.learn(rows, y, order=np.array([row]))
+        total, alphas = steps_of(model, x, before, int(y[row]))
+        assert total == pytest.approx(alphas.sum(), rel=1e-8, abs=1e-10)
+    assert model.tally["unsolved"] > 0
+
+
 def test_only_some_rules_have_an_exact_update():
     for rule in (rules.CW(), rules.CW(form="variance", projection="l2"), rules.AROW(), rules.Perceptron(), rules.SOP()):
         with pytest.raises(ValueError, match="multiclass_update='exact' is there for CW with form='variance'"):
@@ -256,10 +273,12 @@ def test_a_row_too_long_to_be_counted_changes_nothing(n_labels):
     assert (model.state.cells == before).all()
 
 
-def test_columns_and_labels_that_change_during_a_pass_are_never_followed_out_of_bounds():
-    """As another thread may do while the GIL is released; here between the check and the pass."""
+@pytest.mark.parametrize("rule", [rules.CW(projection="exact"), rules.Perceptron()], ids=rule_id)
+def test_columns_and_labels_that_change_during_a_pass_are_never_followed_out_of_bounds(rule):
+    """As another thread may do while the GIL is released; here between the check and the pass.  The perceptron would
+    take whatever it finds there for a weight."""
     X, y = labelled_rows()
-    model = new_learner(rules.CW(projection="exact"), n_labels=5, n_constraints=None)
+    model = new_learner(rule, n_labels=5, n_constraints=None)
     rows = rows_of(X, model)
     kept = X.indices[X.indptr[30]]
     for wild in (10**9, -5, -(2**31)):
