@@ -54,7 +54,7 @@ def roofline_pass(X: Any, order: np.ndarray, look_ahead: bool) -> Callable[[], f
 
     def run() -> float:
         cells = np.ones(2 * (X.shape[1] + 1), np.float32)  # as new, and as far from the cache, as a learner's
-        return timed(lambda: roofline.gather_and_write_back(cells, indptr, X.indices, order, look_ahead))
+        return timed(lambda: roofline().gather_and_write_back(cells, indptr, X.indices, order, look_ahead))
 
     return run
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib.util
-import os
 import re
 import subprocess
 import sys
 import tempfile
 import zlib
+from functools import cache
 from pathlib import Path
 from types import ModuleType
+
+from bench.cache import cache_folder
 
 BUILD = """
 import sys
@@ -36,21 +39,25 @@ def package_flags() -> str:
     return "" if sys.platform == "win32" else " ".join(ast.literal_eval(match[1]))
 
 
-def build() -> ModuleType:
-    source = Path(__file__).with_name("_roofline.pyx")
-    key = zlib.crc32(source.read_bytes() + BUILD.encode() + sys.version.encode())
-    folder = Path(tempfile.gettempdir()) / f"cwlearn-bench-{os.getuid()}-{key:08x}"
-    if not list(folder.glob("_roofline*.so")):
-        folder.mkdir(mode=0o700, exist_ok=True)
-        command = [sys.executable, "-c", BUILD, str(source), package_flags(), "build_ext", "--inplace"]
-        subprocess.run(command, cwd=folder, check=True, capture_output=True)
-    (library,) = folder.glob("_roofline*.so")
+@cache
+def roofline() -> ModuleType:
+    """The module; built by one process, found whole by all others."""
+    source, flags = Path(__file__).with_name("_roofline.pyx"), package_flags()
+    key = zlib.crc32(b"".join([source.read_bytes(), BUILD.encode(), flags.encode(), sys.version.encode()]))
+    folder = cache_folder() / f"roofline-{key:08x}"
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as unfinished:
+            made = Path(unfinished) / "made"
+            made.mkdir()
+            command = [sys.executable, "-c", BUILD, str(source), flags, "build_ext", "--inplace"]
+            subprocess.run(command, cwd=made, check=True, capture_output=True)
+            with contextlib.suppress(OSError):  # another one was faster
+                made.rename(folder)
+    (library,) = (path for path in folder.glob("_roofline*") if path.suffix in (".so", ".pyd"))
     spec = importlib.util.spec_from_file_location("_roofline", library)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-roofline = build()

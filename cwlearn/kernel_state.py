@@ -405,20 +405,26 @@ class _RowView(View):
             f"Gaussian to learn: take another one or other parameters of it, or bring the features to another scale"
         )
 
-    def move(self, label: int, along: float, shrink: float) -> None:
+    def prepare(self, labels: list[int]) -> None:
         state = self._state
-        block = state.by_block[label]
-        block.make_room(block.n + 1)  # first, since there may be no memory for it
+        for label in labels:
+            state.by_block[label].make_room(state.by_block[label].n + 1)
+        products = {label: np.zeros(len(state.by_block[label].nu)) for label in labels}  # there is room for more now
         number, new = state.keep(self._row)
         if new:
             self._known[:, number] = self._own[:, self._t]
-        place = block.place_of(number)
-        product = np.zeros(len(block.nu))  # which may have got room for more
-        product[: len(self._products[label])] = self._products[label]
-        product[place] += block.a
-        block.nu += along * product
+        for label, product in products.items():
+            block = state.by_block[label]
+            product[: len(self._products[label])] = self._products[label]
+            product[block.place_of(number)] += block.a
+        self._products.update(products)
+
+    def move(self, label: int, along: float, shrink: float) -> None:
+        block, product = self._state.by_block[label], self._products[label]
         if shrink:
             dsyr(-shrink, product, lower=1, a=block.psi, overwrite_a=1)
+        product *= along
+        block.nu += product
 
     def moved(self) -> None:
         state = self._state

@@ -10,6 +10,7 @@ new one.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -77,8 +78,9 @@ def load(path: str | os.PathLike[str]) -> Learner:
         except (ModelError, MemoryError):
             raise
         except Exception as error:  # whatever a sealed but senseless file can bring zipfile, json and NumPy to
-            fault = error if isinstance(error, OSError) else error.__context__  # which zipfile may have hidden
-            if isinstance(fault, OSError) and fault.errno:
+            # Which zipfile may have hidden; and a place in the file that makes no sense is no fault of the disk.
+            fault = error if isinstance(error, OSError) else error.__context__
+            if isinstance(fault, OSError) and fault.errno not in (None, errno.EINVAL, errno.EOVERFLOW):
                 raise OSError(fault.errno, fault.strerror, os.fspath(path)) from None
             fail(f"not a sound cwlearn model: {error or type(error).__name__}")
 

@@ -93,6 +93,9 @@ class View(ABC):
     def variance(self, label: int) -> float:
         """x'Sx, not below the floor; asked for before `move`."""
 
+    def prepare(self, labels: list[int]) -> None:  # noqa: B027  nothing to do, for most
+        """Take all memory that moving these will need: what runs out of it later would have learned a row by half."""
+
     @abstractmethod
     def move(self, label: int, along: float, shrink: float) -> None:
         """mu += along Sx,  S -= shrink (Sx)(Sx)'."""
@@ -183,11 +186,12 @@ class ProjectedState(State):
         if not done or not np.isfinite(cells[0]).all():
             return False
         if after["updates"] > tally["updates"]:
-            for label in labels:
+            moving = [z for z in labels if cells[0, z] != mean[z] or cells[1, z] != variance[z]]
+            view.prepare(moving)
+            for label in moving:
                 s = variance[label]
-                if cells[0, label] != mean[label] or cells[1, label] != s:
-                    along = (cells[0, label] - mean[label]) / (s * length)
-                    view.move(label, along, (1 - cells[1, label] / s) / (s * length * length))
+                along = (cells[0, label] - mean[label]) / (s * length)
+                view.move(label, along, (1 - cells[1, label] / s) / (s * length * length))
             view.moved()
         tally.update(after)
         return True

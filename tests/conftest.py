@@ -1,5 +1,6 @@
 """For all tests: some text, a model of it, a data set of three labels, and signals that mean what they usually mean."""
 
+import os
 import signal
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from tests.text_cases import random_text, succeed
 
+os.environ.pop("OMP_NUM_THREADS", None)  # which would be the share of every worker
 # Whoever started us (nohup, a script) may ignore some, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)

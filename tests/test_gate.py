@@ -49,18 +49,32 @@ def test_a_kernel_that_is_slowed_on_purpose_fails(monkeypatch):
     assert AROW in str(verdict)
 
 
-def test_the_command_names_what_failed(monkeypatch, tmp_path):
-    baseline = tmp_path / "baseline.json"
-    baseline.write_text(json.dumps(dict.fromkeys(gate.WATCHED, 1.0)))
-    monkeypatch.setattr(gate, "BASELINE", baseline)
+@pytest.fixture
+def committed(monkeypatch, tmp_path):
+    """Write a baseline of this kind of machine, or another one."""
+    monkeypatch.setattr(gate, "BASELINE", tmp_path / "baseline.json")
     monkeypatch.setattr(gate, "_measure", lambda name, repeat: lambda: 0.5 if name == AROW else 1.0)
+
+    def write(ratios, **other):
+        baseline = {"kind": {**gate.kind_of_machine(), **other}, "ratios": ratios}
+        (tmp_path / "baseline.json").write_text(json.dumps(baseline))
+
+    return write
+
+
+def test_the_command_names_what_failed(committed):
+    committed(dict.fromkeys(gate.WATCHED, 1.0))
     with pytest.raises(SystemExit, match=f"slower than it was:\n{AROW}: measured 0.5, 0.5, 0.5, 0.5"):
         gate.main([])
 
 
-def test_a_baseline_of_something_else_is_refused(monkeypatch, tmp_path):
-    baseline = tmp_path / "baseline.json"
-    baseline.write_text("{}")
-    monkeypatch.setattr(gate, "BASELINE", baseline)
+def test_the_baseline_of_another_kind_of_machine_fails_nothing(committed, capsys):
+    committed(dict.fromkeys(gate.WATCHED, 1.0), machine="abacus")
+    gate.main([])
+    assert f"says nothing:\n\n{AROW}: measured 0.5" in capsys.readouterr().out
+
+
+def test_a_baseline_of_something_else_is_refused(committed):
+    committed({})
     with pytest.raises(SystemExit, match="is not about what is watched"):
         gate.main([])

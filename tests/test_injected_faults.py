@@ -44,7 +44,9 @@ def shim(tmp_path_factory):
         pytest.skip("another library has taken the place of ours")
     library = tmp_path_factory.mktemp("shim") / "injected_faults.so"
     source = Path(__file__).with_name("injected_faults.c")
-    made = subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], capture_output=True)
+    made = subprocess.run(
+        [compiler, "-shared", "-fPIC", "-O1", "-Wl,-z,defs", "-o", library, source, "-ldl"], capture_output=True
+    )
     if made.returncode:
         pytest.skip(f"no such C library here: {made.stderr.decode()}")
     return library
@@ -154,13 +156,19 @@ NEW = {
     "full": lambda: new_learner(rules.AROW(0.7, covariance="full"), 300),
     "full of labels": lambda: new_learner(rules.CW(0.8, covariance="full"), 300, n_labels=3),
 }
-KERNELS = {"kernel": KernelOptions(gamma=0.01), "budget": KernelOptions(gamma=0.01, budget=9)}
+KERNELS = {
+    "kernel": (KernelOptions(gamma=0.01), 2),
+    "budget": (KernelOptions(gamma=0.01, budget=9), 2),
+    "kernel of labels": (KernelOptions(gamma=0.01), 3),
+}
 
 
 def new_of(kind):
     if kind in NEW:
         return NEW[kind]()
-    return Learner(rules.AROW(), Training(), np.array([-1.0, 1.0]), 300, KERNELS[kind])
+    options, n_labels = KERNELS[kind]
+    labels = np.array([-1.0, 1.0]) if n_labels == 2 else np.arange(n_labels)
+    return Learner(rules.AROW(), Training(), labels, 300, options)
 
 
 def data_for(learner, n_rows=15):
@@ -413,7 +421,9 @@ def save_badly(folder, call, error):
         *((RENAME, error) for error in (errno.EIO, errno.ENOSPC, errno.EACCES)),
     ],
 )
-def test_e02_e03_a_save_that_fails_at_any_call_leaves_the_old_model_and_nothing_else(call, error, in_child, tmp_path):
+def test_e02_e03_a_save_that_fails_before_its_file_has_the_name_leaves_the_old_model_and_nothing_else(
+    call, error, in_child, tmp_path
+):
     in_child(save_badly, str(tmp_path), call, error)
 
 

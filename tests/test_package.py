@@ -187,8 +187,9 @@ def test_e10_a_library_that_flushes_subnormal_numbers_to_zero_changes_nothing(tm
     make = [compiler, "-shared", "-fPIC", str(tmp_path / "flush.c"), "-o", str(tmp_path / "flush.so")]
     if compiler is None or subprocess.run(make, capture_output=True).returncode != 0:
         pytest.skip("needs a C compiler, and a processor that flushes")
-    flushing = f"import ctypes\nctypes.CDLL({str(tmp_path / 'flush.so')!r}).flush()\nassert float('1e-310') / 2 == 0\n"
-    assert python(flushing + TRAIN).stdout == python(TRAIN).stdout != ""
+    still = "assert float('1e-310') / 2 == 0\n"
+    flushing = f"import ctypes\nctypes.CDLL({str(tmp_path / 'flush.so')!r}).flush()\n{still}"
+    assert python(flushing + TRAIN + still).stdout == python(TRAIN).stdout != ""
     assert "fast-math" not in (Path(__file__).parents[1] / "setup.py").read_text()
 
 

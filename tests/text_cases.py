@@ -21,8 +21,10 @@ from cwlearn.flags import flag
 from tests.cases import labelled_rows, random_rows
 
 COMMAND = [sys.executable, "-m", "cwlearn"]
-# Without PYTHONUNBUFFERED and the like, which would hide faults of the last flush.
+# Without PYTHONUNBUFFERED and the like, which would hide faults of the last flush.  Nor may a process whose disk is
+# full keep bytecode: Python does not notice that it is cut, and no other process could import it.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "LC_", "LANG"))}
+ENVIRONMENT["PYTHONDONTWRITEBYTECODE"] = "1"
 
 
 SMALL = 4096  # less than the rows of `text` take, more than its weights

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 import tempfile
 import time
@@ -40,12 +39,15 @@ def main() -> None:
     parser.add_argument("target", choices=TARGETS)
     parser.add_argument("--runs", type=int, default=10_000_000)
     parser.add_argument("--seconds", type=int, default=0, help="end after so many")
-    parser.add_argument("--corpus", type=Path, help="folder for what it finds (default: one that is thrown away)")
+    parser.add_argument(
+        "--corpus", type=Path, help="folder for what it finds (default: a new one)"
+    )
     parser.add_argument("--blind", action="store_true", help="do not follow Python: faster, on a corpus that there is")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     found = arguments.corpus or Path(tempfile.mkdtemp())
     found.mkdir(parents=True, exist_ok=True)
+    print(f"what is found is kept in {found}", flush=True)
     flags = [
         f"-runs={arguments.runs}",
         f"-max_total_time={arguments.seconds}",
@@ -64,11 +66,7 @@ def main() -> None:
         from tests.fuzz import targets
     target = in_time(targets.TARGETS[arguments.target])
     atheris.Setup([sys.argv[0], *flags, str(found), str(CORPUS / arguments.target)], target)
-    try:
-        atheris.Fuzz()
-    finally:
-        if arguments.corpus is None:
-            shutil.rmtree(found, ignore_errors=True)
+    atheris.Fuzz()
 
 
 if __name__ == "__main__":

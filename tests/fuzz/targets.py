@@ -28,8 +28,8 @@ from cwlearn.rows import Rows, as_rows
 from cwlearn.svmlight import Batch, Reader, Reading, _Space
 from cwlearn.text_files import PADDING, Chunk
 
-FOLDER = "/dev/shm" if os.path.isdir("/dev/shm") else None
-PATH = os.path.join(tempfile.mkdtemp(dir=FOLDER), "input")
+_FOLDER = tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None)  # goes when Python ends
+PATH = os.path.join(_FOLDER.name, "input")
 
 
 class Bytes:
