@@ -19,11 +19,10 @@ from pathlib import Path
 
 from bench.cache import cache_folder
 from bench.datasets import load
-from bench.text_files import KINDS, Files
+from bench.text_files import BITS, KINDS, Files
 
 SYNTHETIC = ("decimals", "counts")
 REAL = ("w8a", "spamassassin", "amazon-books")
-BITS = {"counts": 22}  # a place for each feature; 18 is Vowpal Wabbit's default
 
 
 def synthetic_lines(kind: str, scale: float) -> tuple[list[str], int, int]:

@@ -11,7 +11,7 @@ first, over its binary cache.
 from __future__ import annotations
 
 import json
-import statistics
+import re
 import subprocess
 import sys
 import tempfile
@@ -23,11 +23,11 @@ from typing import Any
 from tqdm import tqdm
 
 from bench.peer_environments import DEBIAN, PYPI, debian_root, python_of, version_of
+from bench.peer_report import PASSES, Results, losses, plot, tabulate
 from bench.processes import Run, present, run
 from bench.report import Report, parser
 
 SCRIPTS = Path(__file__).with_name("peer_scripts")
-PASSES = (1, 5)
 
 
 @dataclass(frozen=True)
@@ -106,24 +106,25 @@ class Data:
 def command(words: str, peer: Peer, data: Data, passes: int, folder: Path) -> tuple[list[str], dict[str, str]]:
     """The words of a command, and what its environment must say."""
     root = debian_root(peer.environment) if peer.environment in DEBIAN else None
-    stands_for = {
-        "LIBLINEAR_PYTHON": lambda: str(python_of("liblinear")),
-        "PYTHON": lambda: str(python_of(peer.environment) if peer.environment else sys.executable),
+    stands_for: dict[str, Callable[[], object]] = {
+        "LIBLINEAR_PYTHON": lambda: python_of("liblinear"),
+        "PYTHON": lambda: python_of(peer.environment) if peer.environment else sys.executable,
         "BIN": lambda: f"{root}/usr/bin",
-        "SCRIPTS": lambda: str(SCRIPTS),
-        "TRAIN": lambda: f"{data.folder}/train",
-        "TEST": lambda: f"{data.folder}/test",
-        "MODEL": lambda: f"{folder}/model",
-        "OUT": lambda: f"{folder}/out",
-        "PASSES": lambda: str(passes),
-        "BITS": lambda: str(data.facts["bits"]),
+        "SCRIPTS": lambda: SCRIPTS,
+        "TRAIN": lambda: data.folder / "train",
+        "TEST": lambda: data.folder / "test",
+        "MODEL": lambda: folder / "model",
+        "OUT": lambda: folder / "out",
+        "PASSES": lambda: passes,
+        "BITS": lambda: data.facts["bits"],
     }
-    words = words.replace("STOP", peer.by_passes.get(passes, ""))
-    for word, meaning in stands_for.items():
-        if word in words:
-            words = words.replace(word, meaning())
+    name = re.compile("|".join(rf"\b{word}\b" for word in stands_for))
+    made = [
+        name.sub(lambda match: str(stands_for[match[0]]()), word)
+        for word in words.replace("STOP", peer.by_passes.get(passes, "")).split()
+    ]
     libraries = [str(path.parent) for path in root.rglob("liblinear.so.*")] if root else []
-    return words.split(), {"LD_LIBRARY_PATH": libraries[0]} if libraries else {}
+    return made, {"LD_LIBRARY_PATH": libraries[0]} if libraries else {}
 
 
 def execute(words: str, peer: Peer, data: Data, passes: int, folder: Path) -> Run:
@@ -140,116 +141,40 @@ def error_of(out: Path, test: Path) -> float:
     return sum(a != b for a, b in pairs) / len(pairs)
 
 
-def assess(name: str, data: Data, repeat: int, tick: Callable[[], object]) -> dict[str, Any]:
-    """All that is said of a peer on a data set."""
-    peer, found = PEERS[name], {}
+def assess(names: Sequence[str], data: Data, repeat: int, tick: Callable[[], object]) -> Results:
+    """All that is said of the peers on a data set, by peer; in each round all of them have a turn."""
+    found: Results = {name: {"in memory": []} for name in names}
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        for passes in PASSES:
-            runs = [execute(peer.train, peer, data, passes, folder) for _ in range(1 if peer.slow else repeat)]
-            execute(peer.predict, peer, data, passes, folder)
-            found[f"seconds {passes}"] = [each.seconds for each in runs]
-            found[f"peak {passes}"] = max(each.peak for each in runs)
-            found[f"error {passes}"] = error_of(folder / "out", data.folder / "test.svm")
-            tick()
-        if peer.memory:
-            seconds = [
-                float(execute(peer.memory, peer, data, 1, folder).output) for _ in range(1 if peer.slow else repeat)
-            ]
-        else:
-            first, last = (min(found[f"seconds {passes}"]) for passes in PASSES)
-            seconds = [max(last - first, 1e-9) / (PASSES[1] - PASSES[0])]
-        found["in memory"] = seconds
-        tick()
+        for turn in range(repeat):
+            for name in names:
+                if turn == 0 or not PEERS[name].slow:
+                    _turn(PEERS[name], data, Path(scratch), found[name])
+                tick()
+    for name, result in found.items():
+        if not PEERS[name].memory:
+            first, last = (min(result[f"seconds {passes}"]) for passes in PASSES)
+            result["in memory"] = [max(last - first, 1e-9) / (PASSES[1] - PASSES[0])]
     return found
 
 
-def tabulate(report: Report, data: Data, results: dict[str, dict[str, Any]]) -> None:
-    facts = data.facts
-    report.say(
-        f"## {data.name}\n\n{facts['rows']:,} rows to learn from, {facts['test']:,} to test on, {facts['features']:,} "
-        f"features, {facts['nonzeros']:,} nonzeros."
-    )
-    best = {key: min(result[key] for result in results.values()) for key in ("error 1", "error 5")}
-    rows = []
-    for name, result in results.items():
-        seconds = [
-            f"{min(s):.2f} ({statistics.median(s):.2f}, {(max(s) - min(s)) / statistics.median(s):.0%})"
-            for s in (result["seconds 1"], result["seconds 5"])
-        ]
-        errors = [
-            f"**{100 * result[key]:.2f}**" if result[key] == least else f"{100 * result[key]:.2f}"
-            for key, least in best.items()
-        ]
-        rate = facts["nonzeros"] / min(result["in memory"]) / 1e6
-        peak = f"{max(result['peak 1'], result['peak 5']) / 2**20:,.0f}"
-        rows.append((name, *seconds, f"{rate:,.1f}", peak, *errors))
-    head = (
-        "", "one pass, s: best (median, spread)", "five passes, s", "M nonzeros/s in memory", "peak, MiB",
-        "error after one, %", "after five, %",
-    )  # fmt: skip
-    report.table(head, rows)
+def _turn(peer: Peer, data: Data, folder: Path, result: dict[str, Any]) -> None:
+    for passes in PASSES:
+        done = execute(peer.train, peer, data, passes, folder)
+        result.setdefault(f"seconds {passes}", []).append(done.seconds)
+        result[f"peak {passes}"] = max(done.peak, result.get(f"peak {passes}", 0))
+        if f"error {passes}" not in result:
+            execute(peer.predict, peer, data, passes, folder)
+            result[f"error {passes}"] = error_of(folder / "out", data.folder / "test.svm")
+    if peer.memory:
+        result["in memory"].append(float(execute(peer.memory, peer, data, 1, folder).output))
 
 
-def losses(report: Report, everything: dict[str, dict[str, dict[str, Any]]]) -> None:
-    """Where one of ours is not the best."""
-    lines = []
-    titles = {
-        "seconds 1": "time of one pass",
-        "seconds 5": "time of five",
-        "in memory": "rate in memory",
-        "peak 1": "memory",
-    }
-    for name, results in everything.items():
-        for key, title in (titles | {"error 1": "error after one pass", "error 5": "error after five"}).items():
-            values = {peer: min(v) if isinstance(v := result[key], list) else v for peer, result in results.items()}
-            ours = min((value, peer) for peer, value in values.items() if peer.startswith("cwlearn"))
-            ahead = sorted((value, peer) for peer, value in values.items() if value < ours[0])
-            if ahead:
-                said = ", ".join(f"{peer} ({_said(key, value)})" for value, peer in ahead)
-                lines.append((name, title, f"{ours[1]} ({_said(key, ours[0])})", said))
-    report.say("## Where others are ahead of the better one of ours")
-    report.table(("data", "in", "ours", "ahead"), lines)
-
-
-def _said(key: str, value: float) -> str:
-    if key.startswith("error"):
-        return f"{100 * value:.2f} %"
-    return f"{value / 2**20:,.0f} MiB" if key.startswith("peak") else f"{value:.3g} s"
-
-
-COLORS = ("#d1242f", "#bc4c00", "#4e79a7", "#1a7f37", "#b07aa1", "#8250df", "#777777", "#444444")
-
-
-def plot(everything: dict[str, dict[str, dict[str, Any]]], path: Path) -> None:
-    """Error against seconds from text: an open mark after one pass, a filled one after five."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-    from matplotlib.ticker import LogLocator, NullFormatter
-
-    figure, axes = plt.subplots(1, len(everything), figsize=(4.2 * len(everything), 4.4), constrained_layout=True)
-    for axis, (title, results) in zip(axes if len(everything) > 1 else [axes], everything.items(), strict=True):
-        for (name, result), color in zip(results.items(), COLORS, strict=False):
-            seconds = [min(result[f"seconds {passes}"]) for passes in PASSES]
-            errors = [100 * result[f"error {passes}"] for passes in PASSES]
-            axis.plot(seconds, errors, "-", color=color, linewidth=1)
-            axis.plot(seconds[0], errors[0], "o", color=color, markerfacecolor="white")
-            axis.plot(seconds[1], errors[1], "o", color=color, label=name)
-        axis.set_xscale("log")
-        axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axis.xaxis.set_major_formatter("{x:g}")
-        axis.xaxis.set_minor_formatter(NullFormatter())
-        axis.set_title(title, loc="left", fontsize=10.5)
-        axis.set_xlabel("seconds from text to a model")
-        axis.grid(alpha=0.25)
-        axis.spines[["top", "right"]].set_visible(False)
-    figure.axes[0].set_ylabel("error on other rows, %")
-    figure.legend(
-        *figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8.5, frameon=False
-    )
-    figure.savefig(path, dpi=110)
+def ten_lines(data: Data, folder: Path) -> Data:
+    """The beginning of a data set, for who cannot do that can do nothing."""
+    for name in ("train.svm", "test.svm", "train.vw", "test.vw"):
+        with open(data.folder / name) as source:
+            folder.joinpath(name).write_text("".join(line for line, _ in zip(source, range(10), strict=False)))
+    return Data("ten", folder, data.facts)
 
 
 def main(words: Sequence[str]) -> None:
@@ -261,23 +186,23 @@ def main(words: Sequence[str]) -> None:
     report = Report("peers", options.json)
     make = [sys.executable, "-m", "bench.peer_files", "--scale", str(options.scale)]
     folders = json.loads(subprocess.check_output(make, text=True))
+    if unknown := {*(options.data or ())} - {*folders}:
+        flags.error(f"unknown data {', '.join(sorted(unknown))}: there are {', '.join(folders)}")
     chosen = [
         Data(name, Path(folder), json.loads(Path(folder, "facts.json").read_text()))
         for name, folder in folders.items()
         if not options.data or name in options.data
     ]
-    names = present(
-        PEERS, lambda name: command(f"{PEERS[name].train} {PEERS[name].memory}", PEERS[name], chosen[0], 1, Path())
-    )
-    versions = ", ".join(
-        version_of(name) for name in (*PYPI, *DEBIAN) if any(PEERS[n].environment == name for n in names)
-    )
-    report.say(f"Versions: {versions}.")
-    everything: dict[str, dict[str, dict[str, Any]]] = {}
-    with tqdm(total=len(chosen) * len(names) * (len(PASSES) + 1), disable=None, leave=False) as bar:
+    with tempfile.TemporaryDirectory() as few, tempfile.TemporaryDirectory() as scratch:
+        small = ten_lines(chosen[0], Path(few))
+        names = present(PEERS, lambda name: _turn(PEERS[name], small, Path(scratch), {"in memory": []}))
+    used = {PEERS[name].environment for name in names} | ({"liblinear"} if "LIBLINEAR" in names else set())
+    report.say(f"Versions: {', '.join(version_of(name) for name in (*PYPI, *DEBIAN) if name in used)}.")
+    everything: dict[str, Results] = {}
+    with tqdm(total=len(chosen) * len(names) * options.repeat, disable=None, leave=False) as bar:
         for data in chosen:
-            everything[data.name] = {name: assess(name, data, options.repeat, bar.update) for name in names}
-            tabulate(report, data, everything[data.name])
+            everything[data.name] = assess(names, data, options.repeat, bar.update)
+            tabulate(report, data.name, data.facts, everything[data.name])
     losses(report, everything)
     report.keep("results", everything)
     report.close()

@@ -16,13 +16,13 @@ from bench.text_files import Files
 from bench.timing import contest
 from bench.train import TRAINERS, train
 
-IMPORTS = {f"import {name}": name for name in ("numpy", "cwlearn", "cwlearn.estimators", "sklearn.linear_model")}
+CODES = ("pass", "import numpy", "import cwlearn", "import cwlearn.estimators", "import sklearn.linear_model")
 
 
 def main(words: Sequence[str]) -> None:
     options = parser("import", __doc__, repeat=15).parse_args(words)
     report, files = Report("import", options.json), Files(0.01)
-    runs = {f"`{code}`": lambda code=code: run(sys.executable, "-c", code).seconds for code in ("pass", *IMPORTS)}
+    runs = {f"`{code}`": lambda code=code: run(sys.executable, "-c", code).seconds for code in CODES}
     names = present(TRAINERS, lambda name: train(name, files, "ten"))
     runs |= {f"{name}, ten lines": partial(lambda name: train(name, files, "ten").seconds, name) for name in names}
     times = contest(runs, options.repeat)

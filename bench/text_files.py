@@ -25,6 +25,7 @@ KINDS = {  # the form of a pair, nonzeros of a row, features
     "counts": ("%d:%d", 150, 3_000_000),
     "wide": ("%d:%.6f", 75, 3_000_000),
 }
+BITS = {"counts": 22}  # of Vowpal Wabbit, a place for each feature; else 18, its default
 FEATURES = {kind: KINDS[kind][2] for kind in ("decimals", "counts")}
 
 

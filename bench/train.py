@@ -17,7 +17,7 @@ from pathlib import Path
 from bench.processes import Run, present, run
 from bench.promises import promise, report_promises, speed_ups
 from bench.report import Report, Row, parser
-from bench.text_files import FEATURES, Files
+from bench.text_files import BITS, FEATURES, Files
 from bench.timing import Times, contest
 
 SGD = """
@@ -38,7 +38,7 @@ SPEED_UPS = {"Vowpal Wabbit": {1: 3, 10: 5}, "LIBLINEAR": {1: 6, 10: 15}, "sciki
 
 
 def train(name: str, files: Files, kind: str, times: int = 1) -> Run:
-    bits = "22" if kind == "counts" else "18"  # a place for each feature; 18 is Vowpal Wabbit's default
+    bits = str(BITS.get(kind, 18))
     text = files.path(kind, times, "vw" if name == "Vowpal Wabbit" else "svm")
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "model"

@@ -1,6 +1,6 @@
 """Bad and odd text and files: what each must come to, with its place named.
 
-The names L01 ... and F01 ... are the rows of the table of odd inputs that each test answers for.
+The names L01 ... and F01 ... are the rows of docs/odd_inputs.md that each test answers for.
 """
 
 from __future__ import annotations

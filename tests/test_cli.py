@@ -1,6 +1,6 @@
 """The command line: verbs, flags, what they print where, exit statuses and messages.
 
-The names U01 ... and F16 ... are the rows of the table of odd inputs that each test answers for.
+The names U01 ... and F16 ... are the rows of docs/odd_inputs.md that each test answers for.
 """
 
 from __future__ import annotations

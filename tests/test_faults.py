@@ -1,6 +1,6 @@
 """Signals, full disks, damaged files, readers that go away: nothing half-written, no traceback, a word on what to do.
 
-The names E01 ... and U07 ... are the rows of the table of odd inputs that each test answers for.
+The names E01 ... and U07 ... are the rows of docs/odd_inputs.md that each test answers for.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Memory that runs out and disks that fail, at any call of the C library: an error, and everything as it was.
 
 `injected_faults.c` is compiled and preloaded into a process of its own, in which a trial is repeated until no fault
-is left to be hit.  The names E02 ... are the rows of the table of odd inputs that each test answers for.
+is left to be hit.  The names E02 ... are the rows of docs/odd_inputs.md that each test answers for.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Model files: the same model back, and nothing but a whole and sound one.
 
-The names M01 ... and E01 ... are the rows of the table of odd inputs that each test answers for.
+The names M01 ... and E01 ... are the rows of docs/odd_inputs.md that each test answers for.
 """
 
 from __future__ import annotations

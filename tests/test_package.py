@@ -126,6 +126,13 @@ def test_h16_an_unknown_parameter_is_named():
         cwlearn.CWClassifier(0.9, "stdev", "kl", 1.0)
 
 
+def test_the_files_that_the_readme_links_exist():
+    root = Path(__file__).parents[1]
+    links = re.findall(r"\]\(([^)#]+)\)", (root / "README.md").read_text())
+    assert len(links) > 10
+    assert [link for link in links if "://" not in link and not (root / link).exists()] == []
+
+
 def test_the_tests_that_the_readme_names_exist():
     root = Path(__file__).parents[1]
     text = (root / "README.md").read_text()

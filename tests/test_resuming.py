@@ -1,6 +1,6 @@
 """Going on where a model or an interrupted run stopped: the same bits as without the stop, or an error that says why.
 
-The names M11 ... and U08 ... are the rows of the table of odd inputs that each test answers for.
+The names M11 ... and U08 ... are the rows of docs/odd_inputs.md that each test answers for.
 """
 
 from __future__ import annotations

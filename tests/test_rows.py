@@ -1,6 +1,6 @@
 """The door to native code: what comes through, and what is turned away with its place named.
 
-The names C01 ... are the rows of the table of odd inputs that each test answers for.
+The names C01 ... are the rows of docs/odd_inputs.md that each test answers for.
 """
 
 from __future__ import annotations

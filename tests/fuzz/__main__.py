@@ -39,9 +39,7 @@ def main() -> None:
     parser.add_argument("target", choices=TARGETS)
     parser.add_argument("--runs", type=int, default=10_000_000)
     parser.add_argument("--seconds", type=int, default=0, help="end after so many")
-    parser.add_argument(
-        "--corpus", type=Path, help="folder for what it finds (default: a new one)"
-    )
+    parser.add_argument("--corpus", type=Path, help="folder for what it finds (default: a new one)")
     parser.add_argument("--blind", action="store_true", help="do not follow Python: faster, on a corpus that there is")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
