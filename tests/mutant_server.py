@@ -17,7 +17,7 @@ import pytest
 from cwlearn import _kernels, native
 
 PASSED, FAILED = 0, 1
-SECONDS = 300
+SECONDS = 900
 # What repeats others in float32, or compares the kernel with itself, could notice hardly more than the rest.
 WORDS = ["-q", "-s", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
 CHOICE = "not float32 and not processors and not chunking and not cache"

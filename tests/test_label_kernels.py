@@ -256,6 +256,16 @@ def test_a_row_that_overflows_changes_nothing(k, update, n_labels):
     assert model.tally == short.tally
 
 
+def test_a_score_that_overflows_changes_nothing():
+    model = new_learner(rules.AROW(), 2, 3, dtype="float64")
+    model.state.mean[1:] = 1e308
+    before = model.state.cells.copy()
+    with pytest.raises(DataError, match="row 0"):
+        model.learn(rows_of(sparse.csr_matrix(np.full((1, 2), 10.0)), model), np.array([1.0]))
+    assert (model.state.cells == before).all()
+    assert model.tally["rows"] == 0
+
+
 @pytest.mark.parametrize("n_labels", [2, 3])
 def test_a_row_too_long_to_be_counted_changes_nothing(n_labels):
     """Its squared length is finite, but the sum of all of them is not."""
