@@ -35,6 +35,7 @@ from tests.text_cases import (
     cwlearn,
     explained,
     fail,
+    not_with_sanitizers,
     outcome_of,
     random_text,
     succeed,
@@ -418,6 +419,7 @@ def test_e06_few_open_files_are_enough(text, tmp_path):
         assert outcome.status == 0, outcome.err
 
 
+@not_with_sanitizers
 def test_e06_little_memory_is_enough_or_the_message_says_what_needs_less(text, tmp_path):
     environment = {"OPENBLAS_NUM_THREADS": "1"}
     limit = limited("RLIMIT_AS", 512 << 20)
@@ -459,6 +461,7 @@ def test_e04_memory_that_runs_out_at_any_time_is_an_error_and_keeps_the_old_mode
     assert model.read_bytes() != old
 
 
+@not_with_sanitizers
 def test_e08_neither_home_nor_a_folder_for_temporary_files_is_needed(text, tmp_path):
     line = [*COMMAND, "train", str(text), "-m", str(tmp_path / "m.npz"), "--quiet"]
     environment = {"TMPDIR": "/nonexistent"}
@@ -667,6 +670,7 @@ def write_packed(path, head, block, times):
             file.write(block)
 
 
+@not_with_sanitizers
 def test_f13_a_small_file_that_unpacks_to_a_large_one_is_streamed(tmp_path):
     path = tmp_path / "bomb.svm.gz"
     write_packed(path, b"-1 2:1\n", b"1 1:1\n" * 100_000, 100)
@@ -677,6 +681,7 @@ def test_f13_a_small_file_that_unpacks_to_a_large_one_is_streamed(tmp_path):
     assert model_file.load(tmp_path / "m.npz").tally["rows"] == 10_000_001
 
 
+@not_with_sanitizers
 @pytest.mark.parametrize("byte", [b"1", b" ", b"#", b"\0"])
 def test_f14_a_line_without_an_end_is_refused_in_bounded_memory(byte, tmp_path):
     path = tmp_path / "bomb.svm.gz"

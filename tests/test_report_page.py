@@ -16,6 +16,7 @@ from cwlearn.charts import Line, line_chart, weight_chart
 from cwlearn.contestants import CONTESTANTS
 from cwlearn.report_page import page
 from tests.cases import word_counts
+from tests.text_cases import not_with_sanitizers
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +130,7 @@ BROWSER = next(
 )
 
 
+@not_with_sanitizers
 @pytest.mark.skipif(BROWSER is None, reason="no browser: install chromium to see the page through its eyes")
 @pytest.mark.parametrize("size", ["1200,900", "390,844"])
 def test_a_browser_shows_the_page_without_complaint(several, tmp_path, size):

@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+import pytest
 
 from cwlearn import cli, model_file
 from cwlearn.flags import flag
@@ -25,6 +26,9 @@ COMMAND = [sys.executable, "-m", "cwlearn"]
 # full keep bytecode: Python does not notice that it is cut, and no other process could import it.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "LC_", "LANG"))}
 ENVIRONMENT["PYTHONDONTWRITEBYTECODE"] = "1"
+not_with_sanitizers = pytest.mark.skipif(
+    "asan" in os.environ.get("LD_PRELOAD", ""), reason="sanitizers need terabytes of addresses, and to be loaded first"
+)
 
 
 SMALL = 4096  # less than the rows of `text` take, more than its weights
