@@ -1,9 +1,13 @@
-"""Benchmarks: `python -m bench SUITE`; `python -m bench SUITE --help` has the flags of a suite."""
+"""Benchmarks: `python -m bench SUITE`; `python -m bench SUITE --help` has the flags of a suite.
+
+What they make or fetch is kept in the folder CWLEARN_CACHE (default: ~/.cache/cwlearn-bench), which may be removed.
+"""
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import sys
 
 SUITES = {
     "gate": "the ratios that CI watches, against the committed ones (a minute)",
@@ -29,9 +33,12 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="\n".join(f"  {name:{width}s}  {text}" for name, text in SUITES.items()),
     )
-    parser.add_argument("suite", choices=SUITES, metavar="SUITE")
-    parser.add_argument("flags", nargs=argparse.REMAINDER)
+    parser.add_argument("suite", choices=SUITES, metavar="SUITE", nargs="?")
+    parser.add_argument("flags", nargs=argparse.REMAINDER, help="of the suite")
     arguments = parser.parse_args()
+    if arguments.suite is None:
+        parser.print_help(sys.stderr)
+        sys.exit(2)
     module = "startup" if arguments.suite == "import" else arguments.suite  # which is no name for a module
     importlib.import_module(f"bench.{module}").main(arguments.flags)
 

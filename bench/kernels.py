@@ -16,7 +16,7 @@ from sklearn.linear_model import SGDClassifier
 
 from bench.datasets import zipf
 from bench.native import roofline
-from bench.report import Report, parser
+from bench.report import Report, parser, positive
 from bench.timing import contest, timed
 from cwlearn import AROWClassifier, CWClassifier, rules
 from cwlearn.learner import Learner, Training
@@ -101,7 +101,7 @@ def measure(report: Report, n_features: int, n_rows: int, repeat: int) -> None:
 
 def main(words: Sequence[str]) -> None:
     flags = parser("kernels", __doc__, repeat=7)
-    flags.add_argument("--rows", type=int, default=100_000)
+    flags.add_argument("--rows", type=positive(int), default=100_000, metavar="N")
     options = flags.parse_args(words)
     report = Report("kernels", options.json)
     for n_features in (50_000, 5_000_000):

@@ -13,7 +13,7 @@ import numpy as np
 
 from bench.datasets import zipf
 from bench.kernels import kernel_pass, sgd
-from bench.report import Report, parser
+from bench.report import Report, parser, positive
 from bench.timing import contest, timed
 from cwlearn import AROWClassifier, CWClassifier, PassiveAggressiveClassifier, rules
 
@@ -51,7 +51,7 @@ def random_labels(X: Any, n_labels: int) -> Callable[[], float]:
 
 def main(words: Sequence[str]) -> None:
     flags = parser("multiclass", __doc__, repeat=5)
-    flags.add_argument("--rows", type=int, default=20_000)
+    flags.add_argument("--rows", type=positive(int), default=20_000, metavar="N")
     options = flags.parse_args(words)
     report = Report("multiclass", options.json)
     for n_features in (50_000, 1_000_000):

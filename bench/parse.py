@@ -11,7 +11,7 @@ from functools import partial
 
 from bench.processes import present, run
 from bench.promises import promise, report_promises, speed_ups
-from bench.report import CORES, Report, Row, parser
+from bench.report import CORES, Report, Row, parser, positive
 from bench.text_files import FEATURES, Files
 from bench.timing import contest
 
@@ -49,7 +49,9 @@ def read(name: str, files: Files, kind: str) -> float:
 
 def main(words: Sequence[str]) -> None:
     flags = parser("parse", __doc__, repeat=5)
-    flags.add_argument("--scale", type=float, default=1, help="part of the rows, to try things out (default: 1)")
+    flags.add_argument(
+        "--scale", type=positive(float), default=1, help="part of the rows, to try things out (default: 1)"
+    )
     options = flags.parse_args(words)
     report, files = Report("parse", options.json), Files(options.scale)
     names = present(READERS, lambda name: read(name, files, "ten"))

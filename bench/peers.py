@@ -25,7 +25,7 @@ from tqdm import tqdm
 from bench.peer_environments import DEBIAN, PYPI, debian_root, python_of, version_of
 from bench.peer_report import PASSES, Results, losses, plot, tabulate
 from bench.processes import Run, present, run
-from bench.report import Report, parser
+from bench.report import Report, new_file, parser, positive
 
 SCRIPTS = Path(__file__).with_name("peer_scripts")
 
@@ -179,9 +179,11 @@ def ten_lines(data: Data, folder: Path) -> Data:
 
 def main(words: Sequence[str]) -> None:
     flags = parser("peers", __doc__, repeat=3)
-    flags.add_argument("--scale", type=float, default=0.3, help="part of the 100,000 synthetic rows (default: 0.3)")
+    flags.add_argument(
+        "--scale", type=positive(float), default=0.3, help="part of the 100,000 synthetic rows (default: 0.3)"
+    )
     flags.add_argument("--data", nargs="+", metavar="NAME", help="only these (decimals, counts, w8a, ...)")
-    flags.add_argument("--plot", type=Path, help="picture to write")
+    flags.add_argument("--plot", type=new_file, metavar="FILE", help="picture to write")
     options = flags.parse_args(words)
     report = Report("peers", options.json)
     make = [sys.executable, "-m", "bench.peer_files", "--scale", str(options.scale)]

@@ -47,6 +47,6 @@ def present(names: Iterable[str], attempt: Callable[[str], object]) -> list[str]
             attempt(name)
             found.append(name)
         except (OSError, RuntimeError) as error:
-            print(f"Missing: {name}.\n", flush=True)
-            print(f"{name}: {error}", file=sys.stderr)
+            print(f"Missing: {name}; `pip install -e '.[bench]'` installs what PyPI has.\n", flush=True)
+            print(f"{name}: {str(error).splitlines()[-1]}", file=sys.stderr)
     return found

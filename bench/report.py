@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,28 @@ def parser(suite: str, text: str | None, repeat: int) -> argparse.ArgumentParser
     made = argparse.ArgumentParser(
         prog=f"python -m bench {suite}", description=text, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    made.add_argument("--repeat", type=int, default=repeat, help=f"rounds (default: {repeat})")
-    made.add_argument("--json", type=Path, metavar="FILE", help="write tables and seconds there, too")
+    made.add_argument("--repeat", type=positive(int), default=repeat, metavar="N", help=f"rounds (default: {repeat})")
+    made.add_argument("--json", type=new_file, metavar="FILE", help="write tables and seconds there, too")
     return made
+
+
+def positive(kind: type[int] | type[float]) -> Callable[[str], float]:
+    """The type of a flag that must be more than zero."""
+
+    def number(text: str) -> float:
+        if (value := kind(text)) <= 0:
+            raise argparse.ArgumentTypeError(f"must be more than 0, not {text}")
+        return value
+
+    return number
+
+
+def new_file(text: str) -> Path:
+    """The type of a flag that names a file to write, when all is done: better to find out now."""
+    path = Path(text)
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise argparse.ArgumentTypeError(f"no file can be written at {text}: there is no such folder")
+    return path
 
 
 class Report:
@@ -55,6 +74,8 @@ class Report:
             for name, of in times.items()
         )
         self.table([title, "best, s", "median, s", "spread", *more], rows)
+        if any(of.best < 0.002 for of in times.values()):
+            self.say("Some of these took less than 2 ms: their ratios mean little.")
 
     def keep(self, name: str, value: Any) -> None:
         """For the JSON only."""

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bench.processes import Run, present, run
 from bench.promises import promise, report_promises, speed_ups
-from bench.report import Report, Row, parser
+from bench.report import Report, Row, parser, positive
 from bench.text_files import BITS, FEATURES, Files
 from bench.timing import Times, contest
 
@@ -111,7 +111,9 @@ PARTS: dict[str, Callable[[Report, Files, argparse.Namespace], None]] = {
 def main(words: Sequence[str]) -> None:
     flags = parser("train", __doc__, repeat=3)
     flags.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART", help=", ".join(PARTS))
-    flags.add_argument("--scale", type=float, default=1, help="part of the rows, to try things out (default: 1)")
+    flags.add_argument(
+        "--scale", type=positive(float), default=1, help="part of the rows, to try things out (default: 1)"
+    )
     flags.add_argument("--skip-slow", action="store_true", help="scale scikit-learn up from 90 MB to 1 GB")
     options = flags.parse_args(words)
     report, files = Report("train", options.json), Files(options.scale)

@@ -273,7 +273,7 @@ def train_svmlight(
     memory : int or a text such as "4G", optional
         Bytes for the rows between two epochs, and for the weights; by default half of what is free.
     threads : int, optional
-        Threads that parse; by default one for each core.
+        Threads that parse; by default one for each core that may be used.
     reading
         The options of `cwlearn.svmlight.Reading`: `zero_based`, `unsorted`, `on_bad_line`, `max_bad`, `max_line`.
 

@@ -142,7 +142,7 @@ def compare(
     seed : int
         The same one gives the same figures, but for the seconds.
     workers : int, optional
-        Trials at a time; by default one for each core.
+        Trials at a time; by default one for each core that may be used.
     journal : path, optional
         Where to write what is done; a comparison that was ended early goes on from it.
     tuned_once : bool

@@ -48,7 +48,7 @@ def read_svmlight(
     hash_bits : int, optional
         Hash the indices, as they are written, to so many bits, as `cwlearn train --hash-bits` does.
     threads : int, optional
-        Threads that parse; by default one for each core.
+        Threads that parse; by default one for each core that may be used.
     reading
         The other options of `cwlearn.svmlight.Reading`: `unsorted`, `on_bad_line`, `max_bad`, `max_line`.
 

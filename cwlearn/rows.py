@@ -123,7 +123,7 @@ def _floats(array: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
         raise DataError(f"values must have 1 dimension, got {array.ndim}")
     if array.dtype.kind not in "biuf":
         raise DataError(f"values must be real numbers, got {array.dtype}")
-    with np.errstate(over="ignore"):  # too large for float32: found, and reported with its place, later
+    with np.errstate(over="ignore", invalid="ignore"):  # too large, or no number: reported with its place, later
         numbers: NDArray[Any] = np.require(array, dtype, ["C", "A"])
     return numbers
 

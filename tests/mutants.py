@@ -126,7 +126,9 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=2)
     arguments = parser.parse_args()
     mutants = [mutant for mutant in mutants_of(ROOT) if not arguments.rule or mutant.rule in arguments.rule]
-    if arguments.list or not mutants:
+    if unknown := {*(arguments.rule or ())} - {mutant.rule for mutant in mutants_of(ROOT)}:
+        parser.error(f"no formula is called {', '.join(sorted(unknown))}; --list shows all")
+    if arguments.list:
         print(*mutants, sep="\n")
         return 0
     survivors = run(mutants, arguments.processes)
