@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import importlib.util
 import re
 import subprocess
 import sys
-import tempfile
 import zlib
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from bench.cache import cache_folder
+from bench.cache import kept_folder
 
 BUILD = """
 import sys
@@ -44,16 +42,12 @@ def roofline() -> ModuleType:
     """The module; built by one process, found whole by all others."""
     source, flags = Path(__file__).with_name("_roofline.pyx"), package_flags()
     key = zlib.crc32(b"".join([source.read_bytes(), BUILD.encode(), flags.encode(), sys.version.encode()]))
-    folder = cache_folder() / f"roofline-{key:08x}"
-    if not folder.is_dir():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as unfinished:
-            made = Path(unfinished) / "made"
-            made.mkdir()
-            command = [sys.executable, "-c", BUILD, str(source), flags, "build_ext", "--inplace"]
-            subprocess.run(command, cwd=made, check=True, capture_output=True)
-            with contextlib.suppress(OSError):  # another one was faster
-                made.rename(folder)
+    command = [sys.executable, "-c", BUILD, str(source), flags, "build_ext", "--inplace"]
+
+    def make(folder: Path) -> None:
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
+
+    folder = kept_folder(f"roofline-{key:08x}", make)
     (library,) = (path for path in folder.glob("_roofline*") if path.suffix in (".so", ".pyd"))
     spec = importlib.util.spec_from_file_location("_roofline", library)
     assert spec is not None

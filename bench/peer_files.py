@@ -12,12 +12,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.cache import cache_folder
+from bench.cache import kept_folder
 from bench.datasets import load
 from bench.text_files import BITS, KINDS, Files
 
@@ -55,20 +54,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scale", type=float, default=0.3, help="part of the 100,000 synthetic rows (default: 0.3)")
     scale = parser.parse_args().scale
+    key = zlib.crc32(Path(__file__).read_bytes() + f"{scale}".encode())
     folders = {}
     for name in (*SYNTHETIC, *REAL):
-        key = zlib.crc32(Path(__file__).read_bytes() + f"{scale}".encode())
-        folder = cache_folder() / f"peers-{name}-{key:08x}"
+
+        def make(folder: Path, name: str = name) -> None:
+            found = synthetic_lines(name, scale) if name in SYNTHETIC else real_lines(name)
+            write(folder, *found, BITS.get(name, 18))
+
         try:
-            if not folder.is_dir():
-                found = synthetic_lines(name, scale) if name in SYNTHETIC else real_lines(name)
-                folder.parent.mkdir(parents=True, exist_ok=True)
-                with tempfile.TemporaryDirectory(dir=folder.parent) as unfinished:
-                    made = Path(unfinished) / "made"
-                    made.mkdir()
-                    write(made, *found, BITS.get(name, 18))
-                    made.rename(folder)
-            folders[name] = str(folder)
+            folders[name] = str(kept_folder(f"peers-{name}-{key:08x}", make))
         except FileNotFoundError as error:
             print(f"{name}: {error}", file=sys.stderr)
     print(json.dumps(folders))

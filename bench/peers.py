@@ -42,24 +42,14 @@ class Peer:
     by_passes: dict[int, str] = field(default_factory=dict)  # what STOP stands for
 
 
-def _sklearn(algorithm: str) -> Peer:
-    script = "PYTHON SCRIPTS/sklearn_peer.py"
+def _script(name: str, environment: str, algorithm: str, slow: bool = False) -> Peer:
+    script = f"PYTHON SCRIPTS/{name}_peer.py"
     return Peer(
-        "scikit-learn",
+        environment,
         f"{script} train {algorithm} TRAIN.svm MODEL PASSES",
         f"{script} predict MODEL TEST.svm OUT",
         f"{script} memory {algorithm} TRAIN.svm",
-    )
-
-
-def _river(algorithm: str) -> Peer:
-    script = "PYTHON SCRIPTS/river_peer.py"
-    return Peer(
-        "river",
-        f"{script} train {algorithm} TRAIN.svm MODEL PASSES",
-        f"{script} predict MODEL TEST.svm OUT",
-        f"{script} memory {algorithm} TRAIN.svm",
-        slow=True,
+        slow,
     )
 
 
@@ -89,10 +79,10 @@ PEERS = {
         "LIBLINEAR_PYTHON SCRIPTS/liblinear_memory.py TRAIN.svm",
         by_passes={1: "-e 1e9", 5: ""},
     ),
-    "scikit-learn SGD": _sklearn("sgd"),
-    "scikit-learn PA": _sklearn("pa"),
-    "river logistic": _river("logistic"),
-    "river PA": _river("pa"),
+    "scikit-learn SGD": _script("sklearn", "scikit-learn", "sgd"),
+    "scikit-learn PA": _script("sklearn", "scikit-learn", "pa"),
+    "river logistic": _script("river", "river", "logistic", slow=True),
+    "river PA": _script("river", "river", "pa", slow=True),
 }
 
 

@@ -12,13 +12,12 @@ never holds big arrays.
 import argparse
 import subprocess
 import sys
-import tempfile
 import zlib
 from pathlib import Path
 
 import numpy as np
 
-from bench.cache import cache_folder
+from bench.cache import kept_folder
 
 KINDS = {  # the form of a pair, nonzeros of a row, features
     "decimals": ("%d:%.6f", 75, 47_000),
@@ -98,16 +97,13 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1, help="part of the 100,000 rows (default 1)")
     n_rows = round(100_000 * parser.parse_args().scale)
     key = zlib.crc32(Path(__file__).read_bytes())
-    folder = cache_folder() / f"text-{n_rows}-{key:08x}"
-    if not folder.is_dir():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as unfinished:
-            made = Path(unfinished) / "made"
-            made.mkdir()
-            for kind in KINDS:
-                write(made, kind, n_rows)
-            write_ten(made)
-            made.rename(folder)
+
+    def make(folder: Path) -> None:
+        for kind in KINDS:
+            write(folder, kind, n_rows)
+        write_ten(folder)
+
+    folder = kept_folder(f"text-{n_rows}-{key:08x}", make)
     print(folder)
 
 

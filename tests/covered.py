@@ -16,11 +16,9 @@ import argparse
 import os
 import subprocess
 import sys
-import tempfile
-from contextlib import nullcontext
 from pathlib import Path
 
-from tests.special_builds import compile_in, copy
+from tests.special_builds import build
 
 
 def _files(folder: Path) -> list[str]:
@@ -34,12 +32,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=Path, metavar="FOLDER")
     arguments, words = parser.parse_known_args()
-    kept = arguments.build and arguments.build.resolve()
-    with nullcontext(kept) if kept else tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        if not list(folder.glob("cwlearn/*.so")):
-            copy(folder)
-            compile_in(folder, {"CWLEARN_TRACED": "1"})
+    with build(arguments.build, {"CWLEARN_TRACED": "1"}) as folder:
         environment = {**os.environ, "PYTHONPATH": str(folder)}
 
         def coverage(*words: str) -> int:

@@ -13,11 +13,9 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
-from contextlib import nullcontext
 from pathlib import Path
 
-from tests.special_builds import compile_in, copy
+from tests.special_builds import build
 
 # -fno-wrapv undoes a flag of Python's own that would hide signed overflow.
 CHECKED = "-fno-wrapv -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g -O1"
@@ -56,12 +54,7 @@ def main() -> int:
     arguments = parser.parse_args()
     variables, preloaded = _gcc() if arguments.what == "pytest" else _clang()
     modules = {"pytest": ["pytest", "-p", "no:cacheprovider"], "fuzz": ["tests.fuzz"]}[arguments.what]
-    kept = arguments.build and arguments.build.resolve()
-    with nullcontext(kept) if kept else tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        if not list(folder.glob("cwlearn/*.so")):
-            copy(folder)
-            compile_in(folder, variables)
+    with build(arguments.build, variables) as folder:
         environment = {
             **os.environ,
             "ASAN_OPTIONS": ASAN if arguments.what == "pytest" else f"{ASAN}:{QUICK}",

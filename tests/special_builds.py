@@ -6,6 +6,9 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,3 +27,14 @@ def compile_in(folder: Path, environment: dict[str, str]) -> None:
     """Build the compiled modules of a copy in place, with these variables for compiler and setup.py."""
     words = [sys.executable, "setup.py", "-q", "build_ext", "--inplace", "--force"]
     subprocess.run(words, cwd=folder, env={**os.environ, **environment}, check=True)
+
+
+@contextmanager
+def build(kept: Path | None, environment: dict[str, str]) -> Iterator[Path]:
+    """A copy that is compiled so; if it is to be kept, it is taken as it is the next time, sources and all."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = kept.resolve() if kept else Path(name)
+        if not list(folder.glob("cwlearn/*.so")):
+            copy(folder)
+            compile_in(folder, environment)
+        yield folder
