@@ -44,7 +44,9 @@ class Space(Options):
         "Bytes for the rows between two epochs, and for weights whose number is not given; None: half of what is free. "
         "With several workers, for each of them; None: 1G.",
     )
-    threads: int | None = option(None, NOTHING | THREADS, "Threads that parse text; None: one for each core that may be used.")
+    threads: int | None = option(
+        None, NOTHING | THREADS, "Threads that parse text; None: one for each core that may be used."
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
