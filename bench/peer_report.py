@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,9 @@ def tabulate(report: Report, name: str, facts: dict[str, int], results: Results)
             f"**{100 * result[key]:.2f}**" if result[key] == least else f"{100 * result[key]:.2f}"
             for key, least in best.items()
         ]
-        rate = facts["nonzeros"] / min(result["in memory"]) / 1e6
+        rate = f"{facts['nonzeros'] / min(s) / 1e6:,.1f}" if (s := result["in memory"]) else "too short to tell"
         peak = f"{_value(result, 'peak') / 2**20:,.0f}"
-        rows.append((peer, *seconds, f"{rate:,.1f}", peak, *errors))
+        rows.append((peer, *seconds, rate, peak, *errors))
     head = (
         "", "one pass, s: best (median, spread)", "five passes, s", "M nonzeros/s in memory", "peak, MiB",
         "error after one, %", "after five, %",
@@ -64,7 +65,7 @@ def losses(report: Report, everything: dict[str, Results]) -> None:
 def _value(result: dict[str, Any], key: str) -> float:
     if key == "peak":
         return float(max(result[f"peak {passes}"] for passes in PASSES))
-    return float(min(result[key])) if isinstance(result[key], list) else float(result[key])
+    return float(min(result[key], default=inf)) if isinstance(result[key], list) else float(result[key])
 
 
 def _said(key: str, value: float) -> str:
