@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.state import KernelRule, Tally
+from cwlearn.state import KernelRule
 
 KINDS: dict[str, int]
 COVARIANCES: dict[str, int]
@@ -22,8 +22,8 @@ def learn_rows(
     weights: NDArray[np.float64],
     order: NDArray[np.int64],
     rule: KernelRule,
-    tally: Tally,
-) -> tuple[Tally, int]: ...
+    counts: NDArray[np.void],
+) -> int: ...
 def margin_rows(
     mean: NDArray[np.float64],
     variance: NDArray[np.float64],

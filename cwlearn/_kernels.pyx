@@ -152,9 +152,11 @@ cdef inline Outcome learn_row(
 def learn_rows(
     floating[::1] cells, double[::1] average, double[:, ::1] scratch, int64_t[:, ::1] places,
     const int64_t[::1] indptr, const index_t[::1] indices, const floating[::1] values, const double[::1] squares,
-    const double[::1] targets, const double[::1] weights, const int64_t[::1] order, Rule rule, Tally tally,
+    const double[::1] targets, const double[::1] weights, const int64_t[::1] order, Rule rule, Tally[::1] counts,
 ):
-    """Learn from the rows in `order`, one after the other, in place; return the new tally and how many were done.
+    """Learn from the rows in `order`, one after the other, in place; return how many were done.
+
+    The weights and `counts` (a single Tally) change together: no signal handler of Python can run between them.
 
     average   per mean, the sum over updates of (rounds before it) * (change of the mean); empty if not wanted
     scratch   four lines, as long as the longest row and the intercept; with more than two labels, five
@@ -177,6 +179,7 @@ def learn_rows(
     cdef Py_ssize_t distance = rows_ahead(indptr.shape[0], indices.shape[0], cells.shape[0] * sizeof(floating))
     cdef double square, scale, C, shift
     cdef double weight = 1
+    cdef Tally tally = counts[0]
     # A step below half a unit in the last place of the largest number can never carry a finite mean to infinity.
     cdef double largest_step = 2.0 ** 102 if floating is float else 2.0 ** 969
     cdef Row row = new_row(scratch)
@@ -232,12 +235,13 @@ def learn_rows(
                 tally.squares += square
             else:
                 t = order.shape[0]
+            counts[0] = tally
             as_before(before)
     finally:
         free(space.scores)
         free(space.heap)
         free(space.rivals)
-    return tally, t
+    return t
 
 
 def margin_rows(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cwlearn.native import learn_rows, margin_rows
 from cwlearn.rows import Rows
-from cwlearn.state import NONE, KernelRule, LinearState, Tally, check_layout, check_memory, scratch_of
+from cwlearn.state import NONE, KernelRule, LinearState, check_layout, check_memory, scratch_of
 
 
 def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:
@@ -99,8 +99,8 @@ class DiagonalState(LinearState):
         weights: NDArray[np.float64],
         order: NDArray[np.int64],
         rule: KernelRule,
-        tally: Tally,
-    ) -> tuple[Tally, int]:
+        counts: NDArray[np.void],
+    ) -> int:
         return learn_rows(
             self.cells.reshape(-1),
             self.average.reshape(-1),
@@ -113,7 +113,7 @@ class DiagonalState(LinearState):
             weights,
             order,
             rule,
-            tally,
+            counts,
         )
 
     def margins(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import copy
 import math
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields
@@ -17,10 +17,11 @@ from cwlearn._kernels import UPDATES
 from cwlearn.diagonal_state import DiagonalState
 from cwlearn.errors import DataError
 from cwlearn.kernel_options import KernelOptions
+from cwlearn.locks import ForkSafeLock
 from cwlearn.options import ALL, ANYTHING, BOOLEAN, COUNT, LEVEL, POSITIVE, Options, one_of, option, plain
 from cwlearn.rows import Rows
 from cwlearn.rules import Rule
-from cwlearn.state import NONE, KernelRule, LinearState, State, Tally, new_tally
+from cwlearn.state import NONE, TALLY, KernelRule, LinearState, State, Tally, new_tally
 
 # Work at a time, in nonzeros: long enough to cost nothing, short enough for Ctrl-C and a progress bar.
 BLOCK_EFFORT = 1 << 24
@@ -79,7 +80,7 @@ class Learner:
         self.training = training
         self.classes = classes
         self.kernel = kernel
-        self.tally = new_tally()
+        self._counts: NDArray[np.void] = np.zeros(1, TALLY)
         self.feature_names: NDArray[Any] | None = None  # strings, where the rows came with them
         self.label_texts: list[str] | None = None  # the labels as they were written, where they came from text
         self.hash_bits = 0  # columns are hashes of the indices, of so many bits; 0: they are the indices
@@ -92,14 +93,33 @@ class Learner:
     def _forget(self) -> None:
         """Drop what is derived from the state, and begin with a lock of our own."""
         self._derived: tuple[Tally, State] | None = None
-        self.lock = threading.RLock()  # held while the state changes; again by a save between two blocks of a pass
+        self.lock = ForkSafeLock("this model")  # held while the state changes, and by a save between two blocks
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_derived", "lock")}
+        """A copy of all that is held, since another thread may go on learning while it is pickled."""
+        with self.lock:
+            return copy.deepcopy({key: value for key, value in vars(self).items() if key not in ("_derived", "lock")})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._forget()
+
+    def __deepcopy__(self, memo: Any) -> Learner:
+        twin = object.__new__(Learner)
+        twin.__setstate__(self.__getstate__())
+        return twin
+
+    @property
+    def tally(self) -> Tally:
+        """What has been counted since the first row, as it is now."""
+        tally = new_tally()
+        for name, count in zip(tally, self._counts[0].item(), strict=True):
+            tally[name] = count  # type: ignore[literal-required]
+        return tally
+
+    @tally.setter
+    def tally(self, tally: Tally) -> None:
+        self._counts[0] = tuple(tally[name] for name in new_tally())  # type: ignore[literal-required]
 
     @property
     def bias(self) -> float:
@@ -231,8 +251,7 @@ class Learner:
             self.unfinished = None  # a run that something else was learned after cannot be taken up again
             for start in range(0, len(order), block):
                 piece = order[start : start + block]
-                self.tally = self.tally.copy()
-                self.tally, done = self.state.learn(rows, targets, weights, piece, rule, self.tally)
+                done = self.state.learn(rows, targets, weights, piece, rule, self._counts)
                 if done < len(piece):
                     which = "features" if len(self.classes) else "features or targets"
                     raise DataError(
@@ -282,7 +301,7 @@ class Learner:
         if not (self.rule.averaged or self.rule.follows_rows) or not tally["rows"]:
             return state
         assert isinstance(state, DiagonalState)  # no other takes such rules
-        if derived is None or derived[0] is not tally:  # every pass makes a new tally
+        if derived is None or derived[0] != tally:  # rows have been learned since
             if self.rule.follows_rows:
                 length = tally["squares"] / tally["rows"]
                 state = state.shifted(max(0.0, length - 1 / state.initial_variance))

@@ -123,18 +123,17 @@ class Sum:
         check_confidences(learner.rule, how)
         if base is not None:
             _check_base(one.kind, learner, base)
-        state = _linear(learner)
-        if how == "l2":
-            one._spread, one._place = state.moments()
-        else:
-            one._spread, one._place = state.natural()
+        with learner.lock:  # nobody learns meanwhile
+            state, tally = _linear(learner), learner.tally
+            one._spread, one._place = state.moments() if how == "l2" else state.natural()
+            if learner.rule.averaged:
+                assert isinstance(state, DiagonalState)
+                one._lag = state.average / max(1, tally["rows"])
+        if how != "l2":
             one._add_beginning(base, -1, learner.origin)
-        if learner.rule.averaged:
-            assert isinstance(state, DiagonalState)
-            one._lag = state.average / max(1, learner.tally["rows"])
-        one._origins = learner.origin * learner.tally["rows"]
-        one._seen = learner.tally["rows"]
-        one._count_rows(learner.tally, 1)
+        one._origins = learner.origin * tally["rows"]
+        one._seen = tally["rows"]
+        one._count_rows(tally, 1)
         if base is not None:
             one._count_rows(base.tally, -1)
         return one

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import threading
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import Field, fields
@@ -23,8 +22,6 @@ from cwlearn.learner import EXACT_SWEEPS, EXACT_TOLERANCE, Learner, Training
 from cwlearn.options import Options, describe
 from cwlearn.rows import Rows, as_rows
 from cwlearn.state import NONE, LinearState
-
-_BEGINNING = threading.Lock()
 
 
 def _constructor(owned: list[tuple[type[Options], Field[Any], Any]]) -> Callable[..., None]:
@@ -126,7 +123,8 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
         """One pass; of more than one thread that call for the first time, one makes the learner."""
         rule, training, kernel = self._options()
         X, y = self._validate(X, y, reset=not self.__sklearn_is_fitted__())
-        with _BEGINNING:
+        mine = False
+        while not mine:
             fitted = self.__sklearn_is_fitted__()
             learner = self._learner if fitted else Learner(rule, training, classes, X.shape[1], kernel)
             learner.go_on_with(rule, training, kernel)
@@ -134,7 +132,8 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
             targets = learner.encode(y)
             weights = self._row_weights(sample_weight, y, learner)
             learner.feature_names = getattr(self, "feature_names_in_", None)
-            self._learner = learner
+            # One step, without a lock that a fork could lose.
+            mine = self.__dict__.setdefault("_learner", learner) is learner
         unsolved = learner.tally["unsolved"]
         learner.learn(rows, targets, weights)
         tell_unsolved(learner.tally["unsolved"] - unsolved)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -48,15 +49,17 @@ def in_order(
             if result is None:
                 return
             yield result
+            crew.check_process()
             crew.free.put(space)
     finally:
         crew.stopped = True
-        for _ in workers:
-            crew.free.put(spaces[0])  # wakes those that wait for one
-        deadline = time.monotonic() + PATIENCE
-        for worker in workers:
-            if worker.ident is not None:  # it was started
-                worker.join(max(0, deadline - time.monotonic()))
+        if not crew.lost:
+            for _ in workers:
+                crew.free.put(spaces[0])  # wakes those that wait for one
+            deadline = time.monotonic() + PATIENCE
+            for worker in workers:
+                if worker.ident is not None:  # it was started
+                    worker.join(max(0, deadline - time.monotonic()))
 
 
 class _Crew(Generic[Space, Thing, Result]):
@@ -74,6 +77,19 @@ class _Crew(Generic[Space, Thing, Result]):
             self.free.put(space)
         self.finished: dict[int, tuple[Any, Exception | None, Space]] = {}
         self.stopped = False  # nobody wants more results
+        self._process = os.getpid()
+
+    @property
+    def lost(self) -> bool:
+        """Whether this is the child of a fork: the other threads do not exist there, and locks may stay locked."""
+        return os.getpid() != self._process
+
+    def check_process(self) -> None:
+        if self.lost:
+            raise RuntimeError(
+                "this stream was begun by the process that this one was forked from, and cannot go on here: begin a "
+                "new one"
+            )
 
     def work_on(self) -> None:
         """What a thread does."""

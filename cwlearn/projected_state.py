@@ -14,6 +14,7 @@ the diagonal: the precision of each label's block grows by g xx' (the KL project
 
 from __future__ import annotations
 
+import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -28,8 +29,8 @@ from cwlearn._kernels import COVARIANCES
 from cwlearn.errors import DataError
 from cwlearn.native import learn_rows
 from cwlearn.rows import Rows
-from cwlearn.signals import interrupts_wait
-from cwlearn.state import NONE, KernelRule, State, Tally, scratch_of
+from cwlearn.signals import signals_wait
+from cwlearn.state import NONE, KernelRule, State, scratch_of
 
 INCLUSIVE = COVARIANCES["inclusive"]
 
@@ -64,8 +65,14 @@ class _OneThread:
             if not self._inside:
                 self._limit.restore_original_limits()
 
+    def renew(self) -> None:
+        """Have a free lock in the child of a fork, whoever held it."""
+        self._lock = threading.Lock()
+
 
 _ONE_THREAD = _OneThread()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_ONE_THREAD.renew)
 
 
 def blas_threads(size: int) -> AbstractContextManager[None]:
@@ -136,8 +143,8 @@ class ProjectedState(State):
         weights: NDArray[np.float64],
         order: NDArray[np.int64],
         rule: KernelRule,
-        tally: Tally,
-    ) -> tuple[Tally, int]:
+        counts: NDArray[np.void],
+    ) -> int:
         projected = rule.copy()
         if rule["covariance"] != INCLUSIVE:  # for a single weight all projections are the same
             projected["covariance"] = COVARIANCES["kl"]
@@ -148,17 +155,17 @@ class ProjectedState(State):
         with (
             np.errstate(over="ignore", invalid="ignore"),
             blas_threads(self.matrix_size),
-            interrupts_wait() as between_rows,
+            signals_wait() as between_rows,
         ):
             for done, (i, view) in enumerate(zip(numbers, self.views(rows, numbers, rule["bias"]), strict=True)):
                 row = slice(i, i + 1)
                 try:
-                    if not self._learn_row(view, targets[row], weights[row], projected, scratch, tally):
-                        return tally, done
+                    if not self._learn_row(view, targets[row], weights[row], projected, scratch, counts):
+                        return done
                 except DataError as error:
                     raise DataError(error.what, row=i) from None
                 between_rows()
-        return tally, len(order)
+        return len(order)
 
     def _learn_row(
         self,
@@ -167,9 +174,9 @@ class ProjectedState(State):
         weight: NDArray[np.float64],
         rule: KernelRule,
         scratch: tuple[NDArray[np.float64], NDArray[np.int64]],
-        tally: Tally,
+        counts: NDArray[np.void],
     ) -> bool:
-        """Learn from one row, and keep the tally; False if that is not possible in finite numbers."""
+        """Learn from one row, and count it; False if that is not possible in finite numbers."""
         if len(weight) and not weight[0]:
             return True
         view.check()
@@ -180,12 +187,13 @@ class ProjectedState(State):
         for label in labels if length else ():
             cells[1, label] = view.variance(label) / (length * length)
         mean, variance = cells.copy()
-        after, done = learn_rows(
-            cells.reshape(-1), NONE, *scratch, _BOUNDS, _COLUMNS, NONE, _SQUARES, target, weight, _ORDER, rule, tally
+        after = counts.copy()
+        done = learn_rows(
+            cells.reshape(-1), NONE, *scratch, _BOUNDS, _COLUMNS, NONE, _SQUARES, target, weight, _ORDER, rule, after
         )  # fmt: skip
         if not done or not np.isfinite(cells[0]).all():
             return False
-        if after["updates"] > tally["updates"]:
+        if after["updates"][0] > counts["updates"][0]:
             moving = [z for z in labels if cells[0, z] != mean[z] or cells[1, z] != variance[z]]
             view.prepare(moving)
             for label in moving:
@@ -193,7 +201,7 @@ class ProjectedState(State):
                 along = (cells[0, label] - mean[label]) / (s * length)
                 view.move(label, along, (1 - cells[1, label] / s) / (s * length * length))
             view.moved()
-        tally.update(after)
+        counts[:] = after
         return True
 
     def _labels_of(self, scores: NDArray[np.float64], target: NDArray[np.float64], rule: KernelRule) -> list[int]:

@@ -10,6 +10,10 @@ from contextlib import contextmanager
 from typing import Any
 
 
+# Those for which people write handlers that raise: Ctrl-C, an end that was asked for, a limit of time.
+HANDLED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGALRM", "SIGVTALRM", "SIGPROF", "SIGUSR1", "SIGUSR2")
+
+
 class Terminated(BaseException):
     """The program was asked to end by a signal."""
 
@@ -34,22 +38,28 @@ def handled(handler: Callable[[int, Any], None], *names: str) -> Iterator[None]:
 
 
 @contextmanager
-def interrupts_wait() -> Iterator[Callable[[], None]]:
-    """Let Ctrl-C wait until it is asked for, by a call of what is yielded, or until the end."""
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
+def signals_wait() -> Iterator[Callable[[], None]]:
+    """Let signals whose handlers may raise an exception wait until they are asked for, by a call of what is yielded, or
+    until the end."""
+    numbers = [getattr(signal, name) for name in HANDLED if hasattr(signal, name)]
+    before: dict[int, Any] = {number: handler for number in numbers if callable(handler := signal.getsignal(number))}
+    if threading.current_thread() is not threading.main_thread() or not before:
         yield lambda: None  # other threads are not interrupted
         return
     waiting: list[tuple[int, Any]] = []
 
     def deliver() -> None:
         while waiting:
-            before(*waiting.pop())
+            number, frame = waiting.pop(0)
+            before[number](number, frame)
 
     try:
-        with handled(lambda number, frame: waiting.append((number, frame)), "SIGINT"):
-            yield deliver
+        for number in before:
+            signal.signal(number, lambda number, frame: waiting.append((number, frame)))
+        yield deliver
     finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
         deliver()
 
 

@@ -36,7 +36,7 @@ class KernelRule(TypedDict):
 
 
 class Tally(TypedDict):
-    """`_kernels.Tally`: what has been counted since the first row."""
+    """What has been counted since the first row."""
 
     rows: int
     updates: int
@@ -49,6 +49,10 @@ class Tally(TypedDict):
 
 def new_tally() -> Tally:
     return Tally(rows=0, updates=0, mistakes=0, unsolved=0, loss=0.0, surprise=0.0, squares=0.0)
+
+
+# `_kernels.Tally`: the same in memory, where the kernel counts.
+TALLY = np.dtype([(name, type(zero)) for name, zero in new_tally().items()])
 
 
 def scratch_of(longest: int, blocks: int, constraints: int = 1) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -103,10 +107,10 @@ class State(ABC):
         weights: NDArray[np.float64],
         order: NDArray[np.int64],
         rule: KernelRule,
-        tally: Tally,
-    ) -> tuple[Tally, int]:
-        """One pass over the rows in `order`; see `_kernels.learn_rows`.  A state that goes row by row keeps `tally` up
-        to date, so that it is right if the pass is broken off."""
+        counts: NDArray[np.void],
+    ) -> int:
+        """One pass over the rows in `order`; see `_kernels.learn_rows`.  `counts` (TALLY) is right at any time, even if
+        the pass is broken off."""
 
     @abstractmethod
     def margins(
