@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -175,16 +176,19 @@ def summary(found: Comparison) -> dict[str, Any]:
                         "setting": setting,
                         "epochs": epochs,
                         "training_seconds": float(np.mean([outcome.seconds for outcome in outcomes])),
-                        "p_values": {
-                            other.name: p
-                            for other in found.contestants
-                            if other is not one
-                            and not np.isnan(p := found.p_value(problem.name, noise, one.name, other.name))
-                        },
+                        "p_values": _by_rival(found, found.p_value, problem.name, noise, one.name),
+                        "corrected_p_values": _by_rival(found, found.corrected_p_value, problem.name, noise, one.name),
                     }
                 )
     left_out = [{"data": data, "algorithm": name, "why": why} for (data, name), why in found.refusals.items()]
     return {"folds": found.problems[0].folds, "seed": found.terms.seed, "results": results, "left_out": left_out}
+
+
+def _by_rival(
+    found: Comparison, p_value: Callable[..., float], problem: str, noise: float, name: str
+) -> dict[str, float]:
+    rivals = [one.name for one in found.contestants if one.name != name]
+    return {rival: p for rival in rivals if not np.isnan(p := p_value(problem, noise, name, rival))}
 
 
 def _table(found: Comparison, noise: float) -> str:
@@ -200,7 +204,7 @@ def _table(found: Comparison, noise: float) -> str:
         name = found.contestants[j].name
         cells = [name, *([f"{mean_ranks[j]:.2f}"] if several else [])]
         for i, problem in enumerate(found.problems):
-            stars = mark(found.p_value(problem.name, noise, best, name))
+            stars = mark(found.corrected_p_value(problem.name, noise, best, name))
             cells.append("-" if np.isnan(errors[i, j]) else f"{100 * errors[i, j]:.2f} %{stars:3}")
         seconds = np.mean([one.seconds for problem in found.problems for one in found.of(problem.name, noise, name)])
         rows.append([*cells, f"{seconds:.3f} s"])
@@ -214,5 +218,8 @@ def _table(found: Comparison, noise: float) -> str:
     ]
     head = f"{100 * noise:g} % of the training labels wrong:\n" if noise or len(found.noises) > 1 else ""
     out = [f"{name} left out of {data}: {why}" for (data, name), why in found.refusals.items()]
-    stars = f"test error of {found.problems[0].folds} folds; stars: differs from {best} by McNemar's test ({LEGEND})"
+    stars = (
+        f"test error of {found.problems[0].folds} folds; stars: differs from {best} by McNemar's test, corrected for "
+        f"{found.tests:,} comparisons ({LEGEND})"
+    )
     return head + "\n".join([*lines, stars, *out])

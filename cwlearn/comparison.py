@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,7 @@ from cwlearn.contestants import Contestant, alone, side_by_side
 from cwlearn.errors import DataError, listed
 from cwlearn.machine import usable_cores
 from cwlearn.problems import Problem
-from cwlearn.significance import mcnemar, ranks
+from cwlearn.significance import holm, mcnemar, ranks
 from cwlearn.trials import Outcome, Terms, Tried, chosen, trial
 
 Key = tuple[str, float, str, int]  # problem, noise, contestant, fold
@@ -161,6 +163,28 @@ class Comparison:
         ours, theirs = self.wrong(problem, noise, one), self.wrong(problem, noise, other)
         return mcnemar(len(ours - theirs), len(theirs - ours))
 
+    def corrected_p_value(self, problem: str, noise: float, one: str, other: str) -> float:
+        """The same, corrected for the number of all pairs, data sets and noises of this comparison.
+
+        The best one is known only after the fact, so each pair counts as a test, and not only those with the best."""
+        return self._corrected.get((problem, noise, frozenset([one, other])), np.nan)
+
+    @cached_property
+    def _corrected(self) -> dict[tuple[str, float, frozenset[str]], float]:
+        found = {
+            (problem.name, noise, frozenset([one.name, other.name])): p
+            for problem in self.problems
+            for noise in self.noises
+            for one, other in combinations(self.contestants, 2)
+            if not np.isnan(p := self.p_value(problem.name, noise, one.name, other.name))
+        }
+        return dict(zip(found, holm([*found.values()]).tolist(), strict=True))
+
+    @property
+    def tests(self) -> int:
+        """How many pairs were compared, on all data sets together."""
+        return len(self._corrected)
+
     def weights(self, problem: Problem, noise: float, contestant: str, most: int) -> list[Weight]:
         """The heaviest weights of a contestant that learns from all rows, with the setting it chose most often."""
         one = next(one for one in self.contestants if one.name == contestant)
@@ -248,6 +272,7 @@ def run(
             terms.stop.set()
             pool.shutdown(cancel_futures=True)
     comparison.outcomes = {key: outcomes[key] for key in sorted(outcomes)}
+    comparison.__dict__.pop("_corrected", None)
     return comparison
 
 

@@ -79,7 +79,7 @@ class LearningCurveDisplay(_Display):
             raise TypeError(f"expected a classifier of cwlearn, got {estimator!r}")
         model = clone(estimator)
         y = np.asarray(y)
-        X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
+        X = X.astype(np.float64).tocsr() if hasattr(X, "tocsr") else np.asarray(X)  # small integers would wrap in sums
         if y.shape != X.shape[:1] or not len(y):
             raise ValueError(f"y must have one label for each of {X.shape[0]} rows, got shape {y.shape}")
         order = check_random_state(random_state).permutation(len(y))

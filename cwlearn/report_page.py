@@ -74,7 +74,7 @@ def _ranking(comparison: Comparison, noise: float) -> str:
             if np.isnan(errors[i, j]):
                 cells.append(f'<td title="{escape(comparison.refusals[problem.name, one.name])}">left out</td>')
                 continue
-            p = comparison.p_value(problem.name, noise, best.name, one.name)
+            p = comparison.corrected_p_value(problem.name, noise, best.name, one.name)
             stars, part = mark(p), 100 * errors[i, j] / worst
             cells.append(
                 f'<td class="bar" style="--part: {part:.0f}%" title="p = {p:.3g}">{100 * errors[i, j]:.2f}%{stars}</td>'
@@ -100,8 +100,8 @@ def _ranking(comparison: Comparison, noise: float) -> str:
         f'<h2>{heading}</h2>\n<p class="verdict">{_verdict(comparison, noise, order)}</p>\n'
         f'<div class="scroll"><table><thead><tr>{"".join(head)}</tr></thead><tbody>{"".join(rows)}</tbody>'
         f'</table></div>\n<p class="soft">Stars: differs from {escape(best.title)} by McNemar\'s exact test on '
-        f"test rows ({LEGEND}, not corrected for the number of comparisons). Online mistakes: in the "
-        f"first pass, each row before it was learned from. Training: seconds of one core for a fold.</p>"
+        f"test rows, corrected for all {comparison.tests:,} comparisons by Holm's method ({LEGEND}). Online mistakes: "
+        f"in the first pass, each row before it was learned from. Training: seconds of one core for a fold.</p>"
     )
 
 
@@ -133,7 +133,7 @@ def _verdict(comparison: Comparison, noise: float, order: list[int]) -> str:
 
 def _clearly_better(comparison: Comparison, problem: str, noise: float, one: str, other: str) -> bool:
     lower = comparison.error(problem, noise, one) < comparison.error(problem, noise, other)
-    return bool(lower and comparison.p_value(problem, noise, one, other) < CLEAR)
+    return bool(lower and comparison.corrected_p_value(problem, noise, one, other) < CLEAR)
 
 
 def _mistakes(comparison: Comparison, noise: float, name: str) -> str:
@@ -268,14 +268,15 @@ def _pairs(comparison: Comparison, problem: Problem, noise: float) -> str:
         cells = [
             "<td></td>"
             if one is other
-            else f"<td>{_probability(comparison.p_value(problem.name, noise, one.name, other.name))}</td>"
+            else f"<td>{_probability(comparison.corrected_p_value(problem.name, noise, one.name, other.name))}</td>"
             for other in part
         ]
         rows.append(f"<tr><td>{escape(one.name)}</td>{''.join(cells)}</tr>")
     return (
         f'<details><summary>McNemar\'s test between all pairs</summary><div class="scroll"><table>'
         f"<thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-        f'<p class="soft">How likely so large a difference is if both are equally good.</p></details>'
+        f'<p class="soft">How likely so large a difference is if both are equally good, corrected for the number '
+        f"of comparisons.</p></details>"
     )
 
 

@@ -60,6 +60,8 @@ def _csr_parts(X: Any) -> tuple[Any, Any, Any, tuple[int, int]]:
     shape = X.shape
     if len(shape) != 2:
         raise DataError(f"expected a matrix with 2 dimensions, got {len(shape)}")
+    if X.format == "coo":
+        return *_coo_parts(X), (int(shape[0]), int(shape[1]))
     if X.format != "csr":
         _check_before_conversion(X)
         try:
@@ -69,18 +71,32 @@ def _csr_parts(X: Any) -> tuple[Any, Any, Any, tuple[int, int]]:
     return X.indptr, X.indices, X.data, (int(shape[0]), int(shape[1]))
 
 
+def _coo_parts(X: Any) -> tuple[Any, Any, Any]:
+    """The rows of a COO matrix, entries that stand twice left apart: SciPy would add them up in their own type, where
+    100 + 100 may be -56, and in an order of its own."""
+    places = []
+    for name, given, size in zip(("row", "column"), (X.row, X.col), X.shape, strict=True):
+        numbers = _integers(given, f"{name} indices")
+        if len(numbers) != len(X.data):
+            raise DataError(f"COO matrix has {len(numbers)} {name} indices for {len(X.data)} values")
+        bad = np.flatnonzero((numbers < 0) | (numbers >= size))
+        if len(bad):
+            raise DataError(f"entry {bad[0]}: {name} index {numbers[bad[0]]} is not between 0 and {size - 1}")
+        places.append(numbers)
+    rows, columns = places
+    values = np.asarray(X.data)
+    if (rows[1:] < rows[:-1]).any():
+        order = np.argsort(rows, kind="stable")
+        rows, columns, values = rows[order], columns[order], values[order]
+    indptr = np.zeros(X.shape[0] + 1, np.int64)
+    np.cumsum(np.bincount(rows.astype(np.int64, copy=False), minlength=X.shape[0]), out=indptr[1:])
+    return indptr, columns, values
+
+
 def _check_before_conversion(X: Any) -> None:
     """SciPy converts in C++ and trusts its own arrays; a broken matrix would crash the interpreter there."""
     if X.format == "csc":
         _sound(X.indptr, X.indices, X.data, X.shape[::-1], np.dtype(np.float64), "column")
-    elif X.format == "coo":
-        for name, given, size in zip(("row", "column"), (X.row, X.col), X.shape, strict=True):
-            numbers = _integers(given, f"{name} indices")
-            if len(numbers) != len(X.data):
-                raise DataError(f"COO matrix has {len(numbers)} {name} indices for {len(X.data)} values")
-            bad = np.flatnonzero((numbers < 0) | (numbers >= size))
-            if len(bad):
-                raise DataError(f"entry {bad[0]}: {name} index {numbers[bad[0]]} is not between 0 and {size - 1}")
     elif X.format == "lil":
         if not len(X.rows) == len(X.data) == X.shape[0]:
             raise DataError(f"LIL matrix has {len(X.rows)} lists of columns and {len(X.data)} of values")

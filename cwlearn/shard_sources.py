@@ -109,7 +109,7 @@ def _stacked(pairs: Iterable[tuple[Any, Any]]) -> Any:
 
             X: Any = pandas.concat(rows)  # by the names of the columns
         elif any(map(issparse, rows)):
-            X = vstack(rows).tocsr()
+            X = vstack([part.astype(np.float64) for part in rows]).tocsr()  # small integers would wrap in sums
         else:
             X = np.concatenate([np.atleast_2d(part) for part in rows])
         return X, np.concatenate([np.atleast_1d(part) for part in targets])

@@ -1,4 +1,4 @@
-"""Which of two classifiers is better, and which of many: McNemar's test and mean ranks."""
+"""Which of two classifiers is better, and which of many: McNemar's test, Holm's correction and mean ranks."""
 
 from __future__ import annotations
 
@@ -21,6 +21,18 @@ def mcnemar(only_one: int, only_other: int) -> float:
     from scipy.special import bdtr
 
     return min(1.0, 2 * float(bdtr(min(only_one, only_other), rows, 0.5)))
+
+
+def holm(p_values: Sequence[float]) -> NDArray[np.float64]:
+    """Probabilities of several tests, corrected for their number: where all differences are chance, the probability
+    that even one of these falls below a limit is at most that limit, however the tests depend on each other (Holm, "A
+    Simple Sequentially Rejective Multiple Test Procedure", 1979)."""
+    given = np.asarray(p_values, np.float64)
+    order = np.argsort(given, kind="stable")
+    raised = np.maximum.accumulate(given[order] * np.arange(len(given), 0, -1))
+    corrected = np.empty(len(given))
+    corrected[order] = np.minimum(1, raised)
+    return corrected
 
 
 def mark(p: float) -> str:

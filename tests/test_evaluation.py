@@ -9,8 +9,9 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from math import comb
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ from cwlearn.errors import DataError
 from cwlearn.learner import Learner
 from cwlearn.problems import Problem, dealt
 from cwlearn.report_page import page
-from cwlearn.significance import mark, mcnemar, ranks
+from cwlearn.significance import holm, mark, mcnemar, ranks
 from cwlearn.trials import Terms, chosen, trial
 from tests.cases import word_counts
 from tests.text_cases import fail, random_text, succeed
@@ -63,6 +64,48 @@ def test_mcnemar_by_hand():
     """Of ten rows on which two classifiers differ, one gets two wrong: 2 (1 + 10 + 45) / 2^10."""
     assert mcnemar(2, 8) == pytest.approx(2 * (comb(10, 0) + comb(10, 1) + comb(10, 2)) / 2**10)
     assert [mark(p) for p in (0.2, 0.05, 0.04, 0.009, 0.0009)] == ["", "", "*", "**", "***"]
+
+
+def test_holm_by_hand():
+    """The smallest of four times 4, the next one times 3, and so on; never less than one before, never more than 1."""
+    assert holm([0.01, 0.04, 0.03, 0.005]).tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.9, 0.4]).tolist() == pytest.approx([0.9, 0.8])
+    assert holm([0.9, 0.6]).tolist() == [1, 1]
+    assert holm([]).tolist() == []
+
+
+def of_noise(rng, contestants=8, rows=300):
+    """A comparison of classifiers that all guess."""
+    problem = SimpleNamespace(name="noise", folds=1)
+    names = [SimpleNamespace(name=f"guess {number}", title="") for number in range(contestants)]
+    found = comparison.Comparison([problem], names, [0.0], Terms())
+    for one in names:
+        wrong = np.flatnonzero(rng.random(rows) < 0.5).tolist()
+        found.outcomes["noise", 0.0, one.name, 0] = SimpleNamespace(error=len(wrong) / rows, wrong=wrong)
+    return found
+
+
+def test_x07_of_classifiers_that_all_guess_none_is_called_clearly_better():
+    """Uncorrected, nearly every second report would say so; Holm promises at most one in twenty."""
+    rng = np.random.default_rng(0)
+    corrected = raw = 0
+    for _ in range(300):
+        found = of_noise(rng)
+        best, *others = (found.contestants[j].name for j in found.order(0.0))
+        corrected += any(found.corrected_p_value("noise", 0.0, best, other) < 0.05 for other in others)
+        raw += any(found.p_value("noise", 0.0, best, other) < 0.05 for other in others)
+    assert corrected <= 15 + 3 * (300 * 0.05 * 0.95) ** 0.5 < 100 < raw  # one in twenty, and three deviations
+
+
+def test_x07_the_correction_counts_all_pairs_sets_and_noises(data):
+    X, y = data
+    found = evaluation.compare({"a": (X, y), "b": (X, y)}, algorithms=FEW, folds=2, epochs=1, noise=[0.0, 0.2])
+    assert found.tests == 2 * 2 * 6
+    pairs = list(combinations(FEW, 2))
+    keys = [(name, noise, *pair) for name in ("a", "b") for noise in (0.0, 0.2) for pair in pairs]
+    corrected = holm([found.p_value(*key) for key in keys])
+    assert [found.corrected_p_value(*key) for key in keys] == pytest.approx(corrected.tolist())
+    assert found.corrected_p_value("a", 0.0, "arow", "cw") == found.corrected_p_value("a", 0.0, "cw", "arow")
 
 
 @pytest.mark.parametrize("errors", [[3, 1, 2], [1, 1, 1], [0.2, 0.1, 0.2, 0.4], [5]])
@@ -218,7 +261,7 @@ def test_a_lead_that_is_not_one_everywhere_is_not_called_clear():
         for other in found.contestants
         if other is not best
         and all(
-            found.p_value(name, 0.0, best.name, other.name) < 0.05
+            found.corrected_p_value(name, 0.0, best.name, other.name) < 0.05
             and found.error(name, 0.0, best.name) < found.error(name, 0.0, other.name)
             for name in sets
         )

@@ -158,6 +158,33 @@ def test_c22_other_formats_give_the_same_rows(kind):
     same(as_rows(good().asformat(kind), FLOAT32), as_rows(good(), FLOAT32))
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.bool_, np.int64, np.float32, np.float64])
+def test_x03_entries_that_stand_twice_are_added_up_alike_in_every_format(dtype):
+    rng = np.random.default_rng(0)
+    row, column = rng.integers(0, 6, 200), rng.integers(0, 5, 200)
+    values = (rng.integers(60, 127, 200) * (0.1 if np.dtype(dtype).kind == "f" else 1)).astype(dtype)
+    order = np.argsort(row, kind="stable")
+    indptr = np.append(0, np.cumsum(np.bincount(row, minlength=6)))
+    rows = sparse.csr_matrix((values[order], column[order], indptr), shape=(6, 5))
+    by_column = np.argsort(column, kind="stable")
+    columns = sparse.csc_matrix(
+        (values[by_column], row[by_column], np.append(0, np.cumsum(np.bincount(column, minlength=5)))), shape=(6, 5)
+    )
+    blocks = sparse.bsr_matrix((values[order].reshape(-1, 1, 1), column[order], indptr), shape=(6, 5))
+    given = {"coo": sparse.coo_matrix((values, (row, column)), shape=(6, 5)), "csc": columns, "bsr": blocks}
+    expected = as_rows(rows, FLOAT32)
+    assert expected.values.max() > 127 or np.dtype(dtype).kind != "i"
+    sums = np.zeros((6, 5))
+    np.add.at(sums, (row, column), values.astype(np.float32).astype(float))
+    assert np.allclose(expected.values, sums[sums != 0], rtol=1e-6)
+    for matrix in given.values():
+        same(as_rows(matrix, FLOAT32), expected)
+    models = [
+        AROWClassifier(random_state=0).fit(matrix, [0, 1, 1, 0, 1, 0]).coef_ for matrix in (rows, *given.values())
+    ]
+    assert all((model == models[0]).all() for model in models)
+
+
 def test_checking_a_bsr_matrix_does_not_cut_off_the_callers_arrays():
     X = good().tobsr((2, 2))
     X.data, X.indices = np.concatenate([X.data, X.data]), np.concatenate([X.indices, X.indices])
