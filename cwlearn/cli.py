@@ -88,11 +88,15 @@ def run(words: list[str]) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Takes -1,+1 for a value, not for a flag."""
+    """Takes -1,+1 for a value, not for a flag, and escapes what it prints."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **kwargs)
         self._negative_number_matcher = re.compile(r"^-[0-9.][0-9.,:eE+-]*$")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Words that were typed may come from a pattern of file names."""
+        super()._print_message("\n".join(map(shown, message.split("\n"))) if message else message, file)
 
 
 def _parser(words: list[str]) -> argparse.ArgumentParser:

@@ -27,6 +27,16 @@ def check_paths(data: list[str], outputs: Iterable[str | None] = (), also_read: 
                 raise UsageError(f"{shown(output)} is both read and written")
 
 
+def feature_names(path: str) -> list[str]:
+    """Names by column, from a file with one in each line, the first being that of index 1.
+
+    Only a line feed ends a line here, as in data: other characters that Unicode calls line ends belong to a name.
+    """
+    with open(path, encoding="utf-8-sig", errors="backslashreplace", newline="") as file:
+        lines = file.read().removesuffix("\n").split("\n")
+    return ["0", *(line.removesuffix("\r") for line in lines)]
+
+
 @contextmanager
 def usage_checked() -> Iterator[None]:
     """Options that do not fit together are bad usage, as a bad option is."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import time
 from collections.abc import Callable
@@ -13,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from cwlearn.atomic_file import check_writable
-from cwlearn.cli_common import add_output, check_paths, usage_checked
-from cwlearn.cli_problems import add_reading, feature_names, read, short_name
+from cwlearn.cli_common import add_output, check_paths, feature_names, usage_checked
+from cwlearn.cli_problems import add_reading, read, short_name
 from cwlearn.comparison import Comparison, Watch
 from cwlearn.contestants import CONTESTANTS, USUAL
 from cwlearn.errors import UsageError, shown
 from cwlearn.evaluation import FOLDS, NOISE, compare, report
 from cwlearn.flags import checked
-from cwlearn.messages import say
+from cwlearn.messages import put, put_json, say
 from cwlearn.options import COUNT, SEED
 from cwlearn.significance import LEGEND, mark
 from cwlearn.terminal import Bar
@@ -145,12 +144,14 @@ def run(arguments: argparse.Namespace) -> None:
             with suppress(FileNotFoundError):
                 os.unlink(journal)
     if arguments.json:
-        print(json.dumps({**summary(found), "seconds": time.perf_counter() - start}))
+        put_json({**summary(found), "seconds": time.perf_counter() - start})
     elif not arguments.quiet:
         for noise in found.noises:
-            print(_table(found, noise))
+            for line in _table(found, noise):
+                put(line)
         if arguments.report is not None:
-            print(f"\n{shown(arguments.report)}: open it in a browser")
+            put()
+            put(f"{arguments.report}: open it in a browser")
 
 
 def summary(found: Comparison) -> dict[str, Any]:
@@ -191,7 +192,7 @@ def _by_rival(
     return {rival: p for rival in rivals if not np.isnan(p := p_value(problem, noise, name, rival))}
 
 
-def _table(found: Comparison, noise: float) -> str:
+def _table(found: Comparison, noise: float) -> list[str]:
     """The ranking, for a terminal."""
     several = len(found.problems) > 1
     errors, mean_ranks = found.errors(noise), found.mean_ranks(noise)
@@ -216,10 +217,10 @@ def _table(found: Comparison, noise: float) -> str:
         )
         for row in rows
     ]
-    head = f"{100 * noise:g} % of the training labels wrong:\n" if noise or len(found.noises) > 1 else ""
+    head = [f"{100 * noise:g} % of the training labels wrong:"] if noise or len(found.noises) > 1 else []
     out = [f"{name} left out of {data}: {why}" for (data, name), why in found.refusals.items()]
     stars = (
         f"test error of {found.problems[0].folds} folds; stars: differs from {best} by McNemar's test, corrected for "
         f"{found.tests:,} comparisons ({LEGEND})"
     )
-    return head + "\n".join([*lines, stars, *out])
+    return [*head, *lines, stars, *out]

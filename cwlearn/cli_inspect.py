@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from cwlearn import model_file
+from cwlearn.cli_common import feature_names
 from cwlearn.errors import listed, shown
 from cwlearn.flags import checked, written
 from cwlearn.learner import Learner
@@ -144,9 +145,8 @@ def _label_of(learner: Learner, block: int, weight: float) -> str | None:
 def _feature_names(path: str | None, learner: Learner) -> Any:
     """A function from a column to its name: from a file with one name a line, the first being that of index 1."""
     if path is not None:
-        with open(path, encoding="utf-8", errors="backslashreplace") as file:
-            lines = file.read().splitlines()
-        return lambda column: lines[column - 1] if 1 <= column <= len(lines) else str(column)
+        names = feature_names(path)
+        return lambda column: names[column] if column < len(names) else str(column)
     if learner.feature_names is not None:
         own = learner.feature_names
         return lambda column: own[column]

@@ -35,9 +35,3 @@ def short_name(path: str) -> str:
     while (shorter := next((name.removesuffix(end) for end in ENDS if name.endswith(end)), name)) not in ("", name):
         name = shorter
     return shown(name)
-
-
-def feature_names(path: str) -> list[str]:
-    """By column: a file has a name in each line, the first being that of index 1."""
-    with open(path, encoding="utf-8", errors="backslashreplace") as file:
-        return ["0", *file.read().split("\n")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 from dataclasses import fields
 from typing import Any
@@ -11,9 +10,10 @@ from typing import Any
 from cwlearn.cli_common import add_output, usage_checked
 from cwlearn.cli_problems import add_reading, read, short_name
 from cwlearn.contestants import CONTESTANTS, Contestant, Online
-from cwlearn.errors import UsageError, shown
+from cwlearn.errors import UsageError
 from cwlearn.evaluation import HELD_OUT, Tuning, tune
 from cwlearn.flags import checked, flag, given, written
+from cwlearn.messages import put, put_json
 from cwlearn.options import COUNT, SEED
 from cwlearn.svmlight import Reading
 
@@ -63,38 +63,37 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         best = found.best
         tried = [{"setting": one.setting, "errors": one.errors} for one in found.tried]
-        print(
-            json.dumps(
-                {
-                    "algorithm": contestant.name,
-                    "rows": found.rows,
-                    "held_out": found.checked,
-                    "setting": best.setting,
-                    "epochs": best.epochs,
-                    "error": best.error,
-                    "parameters": found.parameters,
-                    "tried": tried,
-                }
-            )
+        put_json(
+            {
+                "algorithm": contestant.name,
+                "rows": found.rows,
+                "held_out": found.checked,
+                "setting": best.setting,
+                "epochs": best.epochs,
+                "error": best.error,
+                "parameters": found.parameters,
+                "tried": tried,
+            }
         )
     elif not arguments.quiet:
         _show(arguments, found)
 
 
 def _show(arguments: argparse.Namespace, found: Tuning) -> None:
-    print(f"{found.contestant.title}: {found.rows:,} rows to learn from, {found.checked:,} to judge by")
+    put(f"{found.contestant.title}: {found.rows:,} rows to learn from, {found.checked:,} to judge by")
     words = [_words(one.setting) or "(nothing to choose)" for one in found.tried]
     width = max(map(len, words))
     for text, one in zip(words, found.tried, strict=True):
         star = "  <- best" if one is found.best else ""
         epochs = f" after {one.epochs:2} {'epoch ' if one.epochs == 1 else 'epochs'}" if found.contestant.online else ""
-        print(f"  {text:{width}}  {100 * one.error:6.2f} %{epochs}{star}")
+        put(f"  {text:{width}}  {100 * one.error:6.2f} %{epochs}{star}")
     if isinstance(found.contestant, Online):
         rule = found.contestant.rule
-        path = shlex.quote(shown(arguments.data))
+        path = shlex.quote(arguments.data)
         options = {**found.parameters, **given(arguments, Reading)}
         flags = [f"{flag(name)} {written(value, name)}" for name, value in options.items()]
-        print(f"\n  cwlearn train {path} -m MODEL -a {getattr(rule, 'name', '')} {' '.join(flags)}")
+        put()
+        put(f"  cwlearn train {path} -m MODEL -a {getattr(rule, 'name', '')} {' '.join(flags)}")
 
 
 def _words(setting: dict[str, Any]) -> str:

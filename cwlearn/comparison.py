@@ -167,6 +167,8 @@ class Comparison:
         """The same, corrected for the number of all pairs, data sets and noises of this comparison.
 
         The best one is known only after the fact, so each pair counts as a test, and not only those with the best."""
+        if one == other:
+            return self.p_value(problem, noise, one, other)
         return self._corrected.get((problem, noise, frozenset([one, other])), np.nan)
 
     @cached_property

@@ -5,11 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+JOINERS = "\u200c\u200d"  # invisible, but words of some scripts are spelt with them
 
-def shown(path: str | os.PathLike[str]) -> str:
-    """A file name as it can be printed: on one line, with bytes that are no text escaped."""
-    name = os.fspath(path)
-    return name if name.isprintable() else name.encode("unicode_escape").decode("ascii")
+
+def shown(text: str | os.PathLike[str]) -> str:
+    """Text as it may reach a terminal or a line of output: on one line, with everything escaped that does not print.
+
+    File names, labels, names of features and whatever else a file says may hold line ends, or sequences that a terminal
+    obeys.
+    """
+    name = os.fspath(text)
+    if name.isprintable():
+        return name
+    return "".join(
+        letter if letter.isprintable() or letter in JOINERS else letter.encode("unicode_escape").decode("ascii")
+        for letter in name
+    )
 
 
 def listed(names: Sequence[object], most: int = 20) -> str:
@@ -40,7 +51,7 @@ class DataError(ValueError):
             place = ":".join([shown(path), *(str(number) for number in (line, column) if number)]) + ": "
         elif row is not None:
             place = f"row {row}: "
-        super().__init__(place + what)
+        super().__init__(shown(place + what))
 
 
 class NoExamplesError(DataError):
@@ -53,3 +64,6 @@ class UsageError(Exception):
 
 class ModelError(ValueError):
     """A file that is not a whole, sound cwlearn model of a version this release reads."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(shown(what))

@@ -1,18 +1,33 @@
-"""Messages to the person who runs a command, on standard error."""
+"""What a command says: results on standard output, messages on standard error, one line at a time.
+
+Whatever a line holds is escaped here, so that nothing from a file reaches a terminal as it is.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import sys
+from typing import Any
 
 from cwlearn.errors import DataError, shown
 
 
-def show(text: str) -> None:
+def put(line: str = "") -> None:
+    """A line of the result."""
+    print(shown(line))
+
+
+def put_json(report: dict[str, Any]) -> None:
+    """The result as one line of JSON, which has escapes of its own."""
+    print(json.dumps(report, allow_nan=False))
+
+
+def show(line: str) -> None:
     """A line for the person, if somebody can read it; if nobody can, that is no reason to stop."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError):
-            print(text.encode("utf-8", "backslashreplace").decode(), file=sys.stderr, flush=True)
+            print(shown(line), file=sys.stderr, flush=True)
 
 
 def say(text: str) -> None:

@@ -764,6 +764,17 @@ def test_inspect_shows_the_averaged_weights_that_predict(text, tmp_path):
     }
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("odd", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\r."])
+def test_x04_only_a_line_feed_ends_a_name(odd, end, model, tmp_path):
+    names = tmp_path / "names.txt"
+    lines = [f"name{odd}{index}" for index in range(1, 26)]
+    names.write_text(end.join(lines) + end, encoding="utf-8", newline="")
+    facts = succeed("inspect", model, "--names", names, "--top", 25, "--json").json
+    assert {weight["name"] for weight in facts["weights"]} >= {"name" + odd + "7", "name" + odd + "19"}
+    assert all(weight["name"] == lines[weight["feature"] - 1] for weight in facts["weights"])
+
+
 def test_inspect_takes_names_of_features_from_a_file_or_from_the_model(text, model, tmp_path):
     names = tmp_path / "names.txt"
     names.write_text("".join(f"größe{index}\n" for index in range(1, 20)), encoding="utf-8")

@@ -27,7 +27,7 @@ from sklearn.preprocessing import MaxAbsScaler
 from threadpoolctl import threadpool_info
 
 from cwlearn import comparison, evaluation
-from cwlearn.cli_problems import feature_names
+from cwlearn.cli_common import feature_names
 from cwlearn.contestants import CONTESTANTS, USUAL
 from cwlearn.errors import DataError
 from cwlearn.learner import Learner
