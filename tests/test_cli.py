@@ -772,7 +772,7 @@ def test_x04_only_a_line_feed_ends_a_name(odd, end, model, tmp_path):
     names.write_text(end.join(lines) + end, encoding="utf-8", newline="")
     facts = succeed("inspect", model, "--names", names, "--top", 25, "--json").json
     assert {weight["name"] for weight in facts["weights"]} >= {"name" + odd + "7", "name" + odd + "19"}
-    assert all(weight["name"] == lines[weight["feature"] - 1] for weight in facts["weights"])
+    assert all(weight["name"] == ["0", *lines][weight["feature"]] for weight in facts["weights"])
 
 
 def test_inspect_takes_names_of_features_from_a_file_or_from_the_model(text, model, tmp_path):
