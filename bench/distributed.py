@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -161,12 +162,23 @@ def _threads(path: str, parts: int, epochs: int, workers: int) -> float:
     return time.perf_counter() - start
 
 
+@contextmanager
+def _cluster(workers: int) -> Iterator[Any]:
+    """A client of a cluster on this machine, with a process for each worker."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
 def _dask(path: str, parts: int, epochs: int, workers: int) -> float:
     """Without the time that a cluster takes to start."""
     from cwlearn import distributed
-    from cwlearn.cluster import local_cluster
 
-    with local_cluster(workers) as client:
+    with _cluster(workers) as client:
         shards = distributed.split(path, parts)
         distributed.fit(AROWClassifier(epochs=1, shuffle=False), shards, client)  # imports, on all workers
         start = time.perf_counter()
@@ -194,9 +206,7 @@ with Client(sys.argv[1]) as client:
 
 def memory() -> None:
     """The client's peak for a model of 2^24 features, beyond what it takes for a tiny one."""
-    from cwlearn.cluster import local_cluster
-
-    with tempfile.TemporaryDirectory() as folder, local_cluster(2) as client:
+    with tempfile.TemporaryDirectory() as folder, _cluster(2) as client:
         data = Path(folder) / "data.svm"
         rng = np.random.default_rng(0)
         data.write_text("".join(f"{rng.integers(2)} {j}:1 {j + 7}:2\n" for j in rng.integers(1, 2**30, 2000).tolist()))

@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+from cwlearn import model_file
+from cwlearn.atomic_file import new_file_like
 from cwlearn.errors import DataError, ModelError, UsageError, shown
+from cwlearn.learner import Learner
 from cwlearn.text_files import STDIN
 
 DATA_HELP = (
@@ -35,6 +38,41 @@ def feature_names(path: str) -> list[str]:
     with open(path, encoding="utf-8-sig", errors="backslashreplace", newline="") as file:
         lines = file.read().removesuffix("\n").split("\n")
     return ["0", *(line.removesuffix("\r") for line in lines)]
+
+
+def save_model(learner: Learner, path: str) -> None:
+    """Save what was learned; if that fails, save it elsewhere, and let the error say where."""
+    try:
+        model_file.save(learner, path)
+    except OSError as error:
+        place = _saved_elsewhere(learner, path)
+        if place is None:
+            raise
+        reason = f"{error.strerror or error}; the model is in {shown(place)} instead"
+        raise OSError(error.errno, reason, path) from None
+
+
+def _saved_elsewhere(learner: Learner, path: str) -> str | None:
+    """Where a model is that cannot be saved under its name, if it can be saved at all."""
+    for folder in _other_folders(path):
+        with suppress(OSError):
+            place = new_file_like(path, folder)
+            try:
+                model_file.save(learner, place)
+            except BaseException:
+                os.unlink(place)
+                raise
+            return place
+    return None
+
+
+def _other_folders(path: str) -> Iterator[str]:
+    yield os.path.dirname(path)
+    yield os.curdir
+    import tempfile
+
+    with suppress(OSError):  # there may be none
+        yield tempfile.gettempdir()
 
 
 @contextmanager

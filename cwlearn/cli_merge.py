@@ -8,7 +8,7 @@ import time
 
 from cwlearn import model_file
 from cwlearn.atomic_file import check_writable
-from cwlearn.cli_common import add_output
+from cwlearn.cli_common import add_output, save_model
 from cwlearn.errors import UsageError, listed, shown
 from cwlearn.flags import checked
 from cwlearn.merging import HOW, Sum
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
         bar.advance(1)
     bar.close()
     learner = total.turned_into_learner(base)
-    model_file.save(learner, arguments.model)
+    save_model(learner, arguments.model)
     report = {
         "model": arguments.model,
         "models": len(arguments.models),

@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.output is None:
         write(sys.stdout.buffer)
     else:
-        replace_file(arguments.output, write)
+        replace_file(arguments.output, write, keep=True)
     if arguments.json:
         print(json.dumps({"rows": rows, "output": arguments.output, "seconds": time.perf_counter() - start}))
 

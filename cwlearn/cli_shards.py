@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from cwlearn import model_file
+from cwlearn.cli_common import save_model
 from cwlearn.errors import UsageError, shown
 from cwlearn.learner import Learner, Training
 from cwlearn.messages import say
@@ -57,7 +57,7 @@ def learn_in_shards(
         say(f"warning: {line}; line skipped")
     for failure in told.failures.values():
         say(f"shard left out: {failure}")
-    model_file.save(learner, arguments.model)
+    save_model(learner, arguments.model)
     return learner, told
 
 

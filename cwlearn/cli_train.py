@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import math
 import os
@@ -14,7 +13,7 @@ from typing import Any
 from cwlearn import model_file
 from cwlearn.atomic_file import check_writable
 from cwlearn.bad_lines import DECIMAL
-from cwlearn.cli_common import DATA_HELP, add_output, check_paths, usage_checked
+from cwlearn.cli_common import DATA_HELP, add_output, check_paths, save_model, usage_checked
 from cwlearn.cli_shards import learn_in_shards
 from cwlearn.errors import ModelError, UsageError, listed, shown
 from cwlearn.flags import add_options, add_rules, checked, flag, given, written
@@ -28,7 +27,7 @@ from cwlearn.shard_tasks import Share
 from cwlearn.shards import Sharing
 from cwlearn.state import new_tally
 from cwlearn.svmlight import Reading
-from cwlearn.terminal import Attendant
+from cwlearn.terminal import Attendant, reason
 from cwlearn.text_files import STDIN
 
 DEFAULT_RULE = "arow"
@@ -110,8 +109,7 @@ def run(arguments: argparse.Namespace) -> None:
     else:
         learner, told = learn_alone(arguments, rule, training, *options, learner, checkpoint)
     for path in {checkpoint, arguments.resume} & {f"{arguments.model}.checkpoint"}:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(path)
+        remove_checkpoint(path)
     updates, mistakes, unsolved = (
         learner.tally["updates"] - before["updates"],
         learner.tally["mistakes"] - before["mistakes"],
@@ -155,6 +153,16 @@ def run(arguments: argparse.Namespace) -> None:
         )
 
 
+def remove_checkpoint(path: str) -> None:
+    """It has served its purpose: the model is saved."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        say(f"warning: {shown(path)} could not be removed: {reason(error)}")
+
+
 def learn_alone(
     arguments: argparse.Namespace,
     rule: Rule,
@@ -174,7 +182,7 @@ def learn_alone(
         with attendant.heeding_ctrl_c():
             learner = run.train()
             attendant.ended(run)
-            model_file.save(learner, arguments.model)
+            save_model(learner, arguments.model)
     except KeyboardInterrupt:
         say(what_was_kept(run, attendant, checkpoint, arguments.model))
         raise
@@ -258,8 +266,8 @@ def what_was_kept(run: Run, attendant: Attendant, checkpoint: str | None, model:
     if checkpoint is not None and learned_more and not attendant.torn:
         try:
             attendant.save(run)
-        except OSError as error:
-            text += f"; {shown(checkpoint)} could not be written: {error.strerror or error}"
+        except (OSError, MemoryError) as error:
+            text += f"; {shown(checkpoint)} could not be written: {reason(error)}"
     if checkpoint is not None and attendant.kept:
         text += (
             f"; what {attendant.kept:,} rows have taught is in {shown(checkpoint)}: the same command with --resume "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,11 +14,13 @@ import numpy as np
 from cwlearn._version import __version__
 from cwlearn.errors import shown
 from cwlearn.learner import Learner
+from cwlearn.machine import usable_cores
 from cwlearn.shard_tasks import Plan, Share, learn
 from cwlearn.shards import train
 
 try:
-    from distributed import Client, KilledWorker, LocalCluster
+    import dask
+    from distributed import Client, KilledWorker
 except ImportError as error:
     raise ImportError("this needs Dask: pip install 'cwlearn[dask]'") from error
 
@@ -45,6 +47,40 @@ class _Engine:
         self._client.cancel(list(self._futures))
 
 
+class Here:
+    """In the place of a client, for shards that are made and learned from in this process.
+
+    A cluster on this machine would listen to the network, even if all its workers were threads, and whoever can connect
+    to it can run code in our name."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **_: Any) -> Any:
+        """Call it, with what was computed."""
+        return function(*(part.result() if isinstance(part, Future) else part for part in arguments))
+
+    def compute(self, parts: list[Any]) -> list[Future[Any]]:
+        """What Dask computes in threads; each part alone if one of them fails, so that the others are there."""
+        try:
+            values = dask.compute(*parts, scheduler="threads", num_workers=usable_cores())
+        except Exception:
+            return [_computed_alone(part) for part in parts]
+        return [_done(value) for value in values]
+
+
+def _computed_alone(part: Any) -> Future[Any]:
+    try:
+        return _done(part.compute(scheduler="threads", num_workers=usable_cores()))
+    except Exception as error:
+        failed: Future[Any] = Future()
+        failed.set_exception(error)
+        return failed
+
+
+def _done(value: Any) -> Future[Any]:
+    future: Future[Any] = Future()
+    future.set_result(value)
+    return future
+
+
 def is_client(value: Any) -> bool:
     return isinstance(value, Client)
 
@@ -54,19 +90,9 @@ def connected(address: str) -> Iterator[Client]:
     """A client of the scheduler at an address."""
     try:
         client = Client(address, timeout=PATIENCE, set_as_default=False)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError, RuntimeError) as error:  # the latter two for want of certificates
         raise OSError(f"no Dask scheduler at {address}: {error}") from None
     with client:
-        yield client
-
-
-@contextmanager
-def local_cluster(workers: int) -> Iterator[Client]:
-    """A cluster of processes on this machine, with one thread each."""
-    with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
         yield client
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from cwlearn.cluster import is_client, local_cluster, train_on
+from cwlearn.cluster import Here, is_client, train_on
 from cwlearn.learner import Learner, label_text
 from cwlearn.machine import usable_cores
 from cwlearn.messages import say
@@ -20,7 +19,7 @@ from cwlearn.options import COUNT, is_number, require
 from cwlearn.out_of_core import Space
 from cwlearn.shard_sources import as_list, named
 from cwlearn.shard_tasks import Plan
-from cwlearn.shards import Sharing
+from cwlearn.shards import Sharing, train_in_threads
 from cwlearn.svmlight import Reading
 from cwlearn.text_files import split as _split
 
@@ -48,7 +47,7 @@ def fit(
     report: Callable[[int], object] = lambda done: None,
     **reading: Any,
 ) -> Linear:
-    """Fit an estimator on many shards at once, and merge their models, on the workers of a Dask cluster.
+    """Fit an estimator on many shards at once, and merge their models, on the workers of a Dask cluster or in threads.
 
     Each shard is learned from with the parameters of the estimator, from the same beginning and, if rows are shuffled,
     with a seed of its own; the models are summed in a tree.  They stay on the workers: only the last one comes to the
@@ -65,7 +64,9 @@ def fit(
         of (X, y) pairs.  What is not text stays in the memory of the cluster for as long as the run takes: what Dask
         computes on the workers, pairs that are given here on the scheduler, too.
     client : dask.distributed.Client, optional
-        By default a cluster of processes on this machine, one for each core, which is closed again.
+        By default there is no cluster, and threads of this process learn, one for each core that may be used.  Nothing
+        listens to the network then.  Whoever can reach the scheduler of a cluster can run code on it, so it must be as
+        well protected as your account.
     rounds : int
         How often to train on all shards; from the second time on they begin with the last merged model.
     how : "posterior", "kl" or "l2"
@@ -87,7 +88,7 @@ def fit(
     if client is not None and not is_client(client):
         raise TypeError(f"client must be a dask.distributed.Client, such as Client('tcp://host:8786'), got {client!r}")
     rule, training, _ = estimator._options()
-    Sharing(rounds=rounds, how=how, skip_bad_shards=skip_bad_shards)  # which checks them
+    sharing = Sharing(usable_cores(), rounds=rounds, how=how, skip_bad_shards=skip_bad_shards)
     if not callable(report):
         raise TypeError(f"report must be callable, got {report!r}")
     for name in reading:
@@ -106,9 +107,10 @@ def fit(
     if for_text and not texts:
         raise ValueError(f"{next(iter(for_text))} is for shards of text, and these are matrices")
     plan = _with_labels(plan, labels, texts, base)
-    own: AbstractContextManager[Any] = local_cluster(usable_cores()) if client is None else nullcontext(client)
-    with own as engine:
-        learner, told = train_on(engine, list(named(given, engine)), plan, rounds, base, skip_bad_shards, report)
+    if client is None:
+        learner, told = train_in_threads(list(named(given, Here())), sharing, plan, base, report)
+    else:
+        learner, told = train_on(client, list(named(given, client)), plan, rounds, base, skip_bad_shards, report)
     for failure in told.failures.values():
         say(f"shard left out: {failure}")
     before = base.tally["unsolved"] if base else 0

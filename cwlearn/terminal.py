@@ -11,14 +11,19 @@ from contextlib import contextmanager
 from typing import Any
 
 from cwlearn import model_file
-from cwlearn.errors import DataError
-from cwlearn.messages import show, tell_skipped
+from cwlearn.errors import DataError, shown
+from cwlearn.messages import say, show, tell_skipped
 from cwlearn.out_of_core import Run, Watch
 from cwlearn.signals import handled
 from cwlearn.state import new_tally
 from cwlearn.svmlight import Batch
 
 PATIENCE = 0.5  # seconds without a bar
+
+
+def reason(error: OSError | MemoryError) -> str:
+    """Why something could not be written or removed."""
+    return getattr(error, "strerror", None) or str(error) or "out of memory"
 
 
 class Bar:
@@ -91,7 +96,7 @@ class Attendant(Watch):
         if self._table is not None:
             self._table.row(run)
         if self._checkpoint is not None and time.monotonic() > self._saved_at + 60 * self._minutes:
-            self.save(run)
+            self._save_if_possible(run)
         if self._stopping:
             raise KeyboardInterrupt
 
@@ -121,6 +126,16 @@ class Attendant(Watch):
         run.learner.unfinished = run.progress()
         model_file.save(run.learner, self._checkpoint)
         self.kept, self._saved_at = run.done, time.monotonic()
+
+    def _save_if_possible(self, run: Run) -> None:
+        """What was learned is worth more than a checkpoint of it: one that fails does not end the run."""
+        assert self._checkpoint is not None
+        try:
+            self.save(run)
+        except (OSError, MemoryError) as error:
+            self._bar.close()
+            say(f"warning: no checkpoint: {shown(self._checkpoint)}: {reason(error)}; the training goes on")
+            self._saved_at = time.monotonic()
 
     @contextmanager
     def undisturbed(self) -> Iterator[None]:

@@ -98,9 +98,9 @@ int close(int descriptor)
     return result;
 }
 
-int rename(const char *from, const char *to)
+int renameat(int from_folder, const char *from, int to_folder, const char *to)
 {
-    ORIGINAL(int, "rename", const char *, const char *);
+    ORIGINAL(int, "renameat", int, const char *, int, const char *);
     if (strikes(RENAME)) { errno = error; return -1; }
-    return original(from, to);
+    return original(from_folder, from, to_folder, to);
 }

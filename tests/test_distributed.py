@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import os
 import signal
+import socket
 import time
+from contextlib import contextmanager
 
 import joblib
 import numpy as np
@@ -13,25 +15,37 @@ import pytest
 from scipy import sparse
 
 import cwlearn as package
-from cwlearn import shard_tasks, shards
+from cwlearn import cli_train, shard_tasks, shards
 from cwlearn.errors import DataError
 from cwlearn.machine import usable_cores
 from tests import text_cases
 from tests.cases import labelled_rows, random_rows
-from tests.text_cases import succeed
+from tests.test_atomic_file import rescued, then_in_the_way
+from tests.text_cases import explained, fail, outcome_of, succeed
 
 distributed = pytest.importorskip("cwlearn.distributed", reason="Dask is not installed")
+psutil = pytest.importorskip("psutil")  # which Dask needs, too
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 
 
+@contextmanager
+def processes(workers):
+    """A client of a cluster on this machine, with a process for each worker."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
 @pytest.fixture(scope="module")
 def client():
-    from cwlearn.cluster import local_cluster
-
-    with local_cluster(2) as client:
+    with processes(2) as client:
         yield client
 
 
@@ -162,12 +176,10 @@ def test_warm_starts_go_on_from_what_was_known(client, files):
 
 
 def test_a_warm_start_survives_the_death_of_all_workers(files):
-    from cwlearn.cluster import local_cluster
-
     def model():
         return package.AROWClassifier(warm_start=True, epochs=50, random_state=0)
 
-    with local_cluster(1) as own:
+    with processes(1) as own:
         known = distributed.fit(model(), files[:4], own)
         expected = distributed.fit(copy.deepcopy(known), files[4:], own)
         killed = []
@@ -232,9 +244,67 @@ def test_only_the_last_model_comes_to_the_client(client, files, monkeypatch):
     assert all(total.count == 0 and not len(total._place) for total in sums)
 
 
-def test_without_a_client_a_cluster_comes_and_goes(files):
-    model = distributed.fit(package.AROWClassifier(epochs=1, shuffle=False), files)
+def doors():
+    """Where this process and its children listen to the network."""
+    us = psutil.Process()
+    everybody = [us, *us.children(recursive=True)]
+    return {
+        (process.pid, one.laddr)
+        for process in everybody
+        for one in process.net_connections("inet")
+        if one.status == psutil.CONN_LISTEN or one.type == socket.SOCK_DGRAM
+    }
+
+
+def test_x13_without_a_client_threads_learn_and_nothing_listens_to_the_network(files):
+    before, during = doors(), []
+
+    def report(done):
+        during.append(doors())
+
+    model = distributed.fit(package.AROWClassifier(epochs=1, shuffle=False), files, report=report)
     assert bits(model) == bits(in_threads(package.AROWClassifier(epochs=1, shuffle=False), files, 0))
+    assert len(during) == 8
+    assert all(found <= before for found in during)
+
+
+def test_x13_doors_are_seen(client):
+    """The test above would tell of the doors that a cluster opens, of its own process and of its workers."""
+    assert len({pid for pid, _ in doors()}) >= 3
+
+
+@pytest.mark.parametrize("n_labels", [2, 4])
+def test_without_a_client_shards_of_any_kind_give_the_bits_of_a_cluster(client, n_labels):
+    array = pytest.importorskip("dask.array")
+    bag = pytest.importorskip("dask.bag")
+    X, y = random_rows(160) if n_labels == 2 else labelled_rows(160, n_labels=4)
+    pairs = [(X[start : start + 40], y[start : start + 40]) for start in range(0, 160, 40)]
+    blocks = array.from_array(X.toarray()[:160], chunks=(40, 10)), array.from_array(y[:160], chunks=70)
+    expected = distributed.fit(package.AROWClassifier(random_state=0), pairs, client, rounds=2)
+    for kind in (pairs, blocks, bag.from_sequence(pairs, npartitions=4)):
+        model = distributed.fit(package.AROWClassifier(random_state=0), kind, rounds=2)
+        assert bits(model) == bits(expected)
+    base = package.AROWClassifier(random_state=0, warm_start=True)
+    twice = [distributed.fit(copy.deepcopy(base), pairs[:2], one) for one in (client, None)]
+    twice = [distributed.fit(model, pairs[2:], one) for model, one in zip(twice, (client, None), strict=True)]
+    assert bits(twice[0]) == bits(twice[1])
+
+
+def test_without_a_client_what_shards_have_in_common_is_computed_once():
+    dask = pytest.importorskip("dask")
+    bag = pytest.importorskip("dask.bag")
+    calls = []
+
+    @dask.delayed
+    def source():
+        calls.append(1)
+        return np.eye(4)
+
+    common = source()
+    parts = [common.__getitem__(slice(start, start + 2)) for start in (0, 2)]
+    shards = bag.from_delayed([dask.delayed(lambda X: [(X, np.array([0, 1]))])(part) for part in parts])
+    assert distributed.fit(package.AROWClassifier(), shards).n_updates_
+    assert calls == [1]
 
 
 def test_the_command_line_uses_a_cluster(client, files, tmp_path):
@@ -243,6 +313,29 @@ def test_the_command_line_uses_a_cluster(client, files, tmp_path):
     succeed("train", *files, "-m", tmp_path / "a.npz", "--scheduler", address, *flags)
     succeed("train", *files, "-m", tmp_path / "b.npz", "--workers", 2, *flags)
     assert bits(package.load(tmp_path / "a.npz")) == bits(package.load(tmp_path / "b.npz"))
+
+
+@pytest.mark.parametrize(
+    ("address", "environment", "message"),
+    [
+        ("tls://127.0.0.1:1", {}, "TLS expects"),
+        ("tcp://127.0.0.1:1", {"DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION": "1"}, "encryption required"),
+    ],
+)
+def test_x13_a_connection_without_the_certificates_it_needs_is_an_error(address, environment, message, text, tmp_path):
+    outcome = outcome_of("train", text, "-m", tmp_path / "m.npz", "--scheduler", address, env=environment)
+    assert outcome.status == 1
+    assert explained(outcome.err).startswith(f"cwlearn: error: no Dask scheduler at {address}: {message}")
+
+
+def test_x14_a_model_of_a_cluster_that_cannot_have_its_name_is_saved_under_another_one(
+    client, files, tmp_path, monkeypatch
+):
+    words = ["train", *files, "--scheduler", client.scheduler.address]
+    succeed(*words, "-m", tmp_path / "good.npz", "--quiet")
+    then_in_the_way(monkeypatch, cli_train)
+    _, place = rescued(fail(*words, "-m", tmp_path / "m.npz"), tmp_path / "m.npz")
+    assert place.read_bytes() == (tmp_path / "good.npz").read_bytes()
 
 
 @pytest.mark.parametrize("name", ["cwlearn", "numpy"])
@@ -262,7 +355,7 @@ def test_d03_workers_that_die_again_and_again_are_an_error_that_names_the_task(f
     monkeypatch.setattr(shards, "learn", die)
     monkeypatch.setattr(cluster, "learn", die)
     with (
-        cluster.local_cluster(2) as own,
+        processes(2) as own,
         pytest.raises(OSError, match=r"died again and again in the task 'die .*part-"),
     ):
         distributed.fit(package.AROWClassifier(), files[:2], own, labels=[-1, 1])
@@ -331,7 +424,9 @@ def test_labels_are_those_of_a_model_that_goes_on_and_none_of_a_regression(clien
         distributed.fit(model, [PAIR], client, labels=[0, 1, 2])
 
 
-def test_a_partition_that_cannot_be_computed_is_named_and_can_be_left_out(client, capsys):
+@pytest.mark.parametrize("where", ["on a cluster", "in threads"])
+def test_a_partition_that_cannot_be_computed_is_named_and_can_be_left_out(where, client, capsys):
+    client = client if where == "on a cluster" else None
     bag = pytest.importorskip("dask.bag")
     numbers = bag.from_sequence([1, 0, 2], npartitions=3)
     shards = numbers.map(lambda number: (np.eye(2) / number if 1 // number < 9 else None, np.array([0, 1])))

@@ -168,8 +168,8 @@ def test_u08_a_signal_in_the_middle_of_saving_is_not_taken_for_a_fault(
     """A signal that comes during a call of the system is heeded right after it."""
     original = getattr(os, call)
 
-    def interrupted(*args):
-        original(*args)
+    def interrupted(*args, **kwargs):
+        original(*args, **kwargs)
         os.kill(os.getpid(), number)
 
     with monkeypatch.context() as patch:
@@ -321,7 +321,7 @@ def test_e02_a_disk_that_fills_up_while_the_model_is_saved_keeps_the_old_one(
     assert os.listdir(tmp_path) == listing
 
 
-@pytest.mark.parametrize("call", ["fsync", "replace", "chmod"])
+@pytest.mark.parametrize("call", ["fsync", "replace", "fchmod"])
 @pytest.mark.parametrize("verb", ["train", "predict"])
 def test_e03_a_fault_of_the_last_steps_keeps_the_old_file(call, verb, text, model, tmp_path, monkeypatch):
     out = tmp_path / "out"
@@ -338,25 +338,60 @@ def test_e03_a_fault_of_the_last_steps_keeps_the_old_file(call, verb, text, mode
     assert "Input/output error" in message
     assert str(target) in message
     assert {path: path.read_bytes() for path in old} == old
+    if (verb, call) == ("predict", "replace"):  # the new ones are whole, and have the name that they had
+        _, kept = message.split("; what was to stand there is in ")
+        with open(kept) as file:
+            assert len(file.read().splitlines()) == 61
+        os.unlink(kept)
     assert sorted(os.listdir(tmp_path)) == listing
 
 
-def test_e03_a_checkpoint_that_cannot_be_written_ends_the_run_and_keeps_the_last_one(text, tmp_path, monkeypatch):
-    checkpoint = tmp_path / "m.npz.checkpoint"
-    original, calls = os.replace, []
+@pytest.mark.parametrize(
+    ("module", "call", "error"),
+    [(os, "replace", OSError(errno.EDQUOT, "Disk quota exceeded")), (model_file, "_members", MemoryError())],
+    ids=["disk", "memory"],
+)
+def test_e03_x14_a_checkpoint_that_cannot_be_written_is_a_warning_and_the_run_goes_on(
+    module, call, error, text, tmp_path, monkeypatch
+):
+    model, checkpoint = tmp_path / "m.npz", tmp_path / "m.npz.checkpoint"
+    words = ["train", text, "-m", model, "--epochs", 9, "--quiet"]
+    succeed(*words)
+    expected = model.read_bytes()
+    original, calls, kept = getattr(module, call), [], []
 
-    def replace(*args):
+    def third_fails(*args, **kwargs):
         calls.append(args)
         if len(calls) == 3:
-            raise OSError(errno.EDQUOT, "Disk quota exceeded")
-        original(*args)
+            kept.append(model_file.load(checkpoint).unfinished["done"])
+            raise error
+        if len(calls) == 4:
+            kept.append(model_file.load(checkpoint).unfinished["done"])
+        return original(*args, **kwargs)
 
-    monkeypatch.setattr(os, "replace", replace)
-    message = fail("train", text, "-m", tmp_path / "m.npz", "--checkpoint", 1e-9, "--epochs", 9)
-    assert "Disk quota exceeded" in message
-    assert str(checkpoint) in message
-    assert model_file.load(checkpoint).unfinished["done"] == 2 * 61
-    assert sorted(os.listdir(tmp_path)) == ["data.svm", "m.npz.checkpoint"]
+    monkeypatch.setattr(module, call, third_fails)
+    outcome = succeed(*words, "--checkpoint", 1e-9)
+    why = error.strerror if isinstance(error, OSError) else "out of memory"
+    assert outcome.err == f"cwlearn: warning: no checkpoint: {checkpoint}: {why}; the training goes on\n"
+    assert kept == [2 * 61, 2 * 61], "the last one stays until another one is whole"
+    assert len(calls) == 10
+    assert model.read_bytes() == expected
+    assert sorted(os.listdir(tmp_path)) == ["data.svm", "m.npz"]
+
+
+def test_x14_a_checkpoint_that_cannot_be_removed_is_a_warning(text, tmp_path, monkeypatch):
+    original = os.unlink
+
+    def unlink(path, **kwargs):
+        if str(path).endswith(".checkpoint"):
+            raise OSError(errno.EPERM, "Operation not permitted", path)
+        original(path, **kwargs)
+
+    monkeypatch.setattr(os, "unlink", unlink)
+    outcome = succeed("train", text, "-m", tmp_path / "m.npz", "--checkpoint", 1e-9, "--json")
+    checkpoint = tmp_path / "m.npz.checkpoint"
+    assert outcome.err == f"cwlearn: warning: {checkpoint} could not be removed: Operation not permitted\n"
+    assert outcome.json["rows"] == 61
 
 
 def test_e07_the_file_is_on_disk_before_it_gets_its_name_and_the_folder_after(text, tmp_path, monkeypatch):
@@ -374,7 +409,7 @@ def test_e07_the_file_is_on_disk_before_it_gets_its_name_and_the_folder_after(te
     spy("fsync")
     spy("replace")
     succeed("train", text, "-m", tmp_path / "m.npz", "--quiet")
-    assert calls == [("fsync", False), ("replace", str(tmp_path / "m.npz")), ("fsync", True)]
+    assert calls == [("fsync", False), ("replace", "m.npz"), ("fsync", True)]
 
 
 def limited(what, size):
