@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -279,17 +280,34 @@ class Learner:
         """The state that predicts: with the averaged mean, or with the prior that the rows seen suggest, where the rule
         asks for it."""
         tally, derived, state = self.tally, self._derived, self.state
-        if not (self.rule.averaged or self.rule.follows_rows) or not tally["rows"]:
+        if not self.derives:
             return state
         assert isinstance(state, DiagonalState)  # no other takes such rules
         if derived is None or derived[0] is not tally:  # every pass makes a new tally
-            if self.rule.follows_rows:
-                length = tally["squares"] / tally["rows"]
-                state = state.shifted(max(0.0, length - 1 / state.initial_variance))
-            else:
-                state = state.with_average(tally["rows"])
-            derived = self._derived = (tally, state)
+            derived = self._derived = (tally, state.changed(partial(self.turn_into_predicting, tally)))
         return derived[1]
+
+    @property
+    def derives(self) -> bool:
+        """Whether the state that predicts is another one than that which learns."""
+        return (self.rule.averaged or self.rule.follows_rows) and self.tally["rows"] > 0
+
+    def turn_into_predicting(
+        self, tally: Tally, mean: NDArray[Any], variance: NDArray[Any], average: NDArray[np.float64]
+    ) -> None:
+        """Change weights that learn, after so many rows, into those that predict, in place.
+
+        Averaged: the mean of the means held after each row.  An update in round t counts for the rounds t..T, so that
+        is mu_T - (1/T) sum_t (t - 1) delta_t.  Or some precision is added to that of every weight, and precision * mean
+        is kept.
+        """
+        if self.rule.follows_rows:
+            precision = max(0.0, tally["squares"] / tally["rows"] - 1 / self.state.initial_variance)
+            ratio = 1 + variance.astype(np.float64) * precision
+            mean[:] = mean / ratio
+            variance[:] = variance / ratio
+        else:
+            mean -= average / tally["rows"]
 
     def margins(self, rows: Rows, only_mean: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and variance of w.x for every row, under the Gaussian over w; with more than two labels, by label."""
