@@ -183,14 +183,20 @@ class DiagonalState(LinearState):
         """All weights, or those that were touched, where that is smaller: `places` then tells which ones they are, by
         their number in the array of means."""
         cells, average, places = self.cells, self.average, np.empty(0, np.int64)
-        touched = self.touched.reshape(-1)
-        touched[0] = True  # so that there is a place
         pair = 2 * cells.itemsize
-        if np.count_nonzero(touched) * (pair + places.itemsize) < touched.size * pair:
-            places = np.flatnonzero(touched)
-            cells = np.column_stack([half.reshape(-1)[places] for half in (self.mean, self.variance)])
-            average = average.reshape(-1)[places] if average.size else average
+        if sum(map(len, self._touched_places())) * (pair + places.itemsize) < cells.nbytes:
+            places = np.concatenate([*self._touched_places()])
+            at = places if self.blocks == 1 else np.divmod(places, self.blocks)  # feature and label
+            cells = np.column_stack([self.mean[at], self.variance[at]])
+            average = average[at] if average.size else average
         return {"cells": cells, "average": average, "places": places}
+
+    def _touched_places(self) -> Iterator[NDArray[np.int64]]:
+        """Some at a time; the first of all places is always there, so that there is one."""
+        for lines in _slices(len(self.cells), WEIGHTS_AT_ONCE // self.blocks):
+            found = touched(self.mean[lines], self.variance[lines], self.average[lines], self.prior_variance)
+            found.reshape(-1)[0] |= lines.start == 0
+            yield np.flatnonzero(found) + lines.start * self.blocks
 
     def check_layouts(self, n_features: int, arrays: Arrays) -> None:
         count = len(arrays["places"])

@@ -25,7 +25,7 @@ from cwlearn.state import NONE, KernelRule, LinearState, State, Tally, new_tally
 
 # Work at a time, in nonzeros: long enough to cost nothing, short enough for Ctrl-C and a progress bar.
 BLOCK_EFFORT = 1 << 24
-SCORES_AT_ONCE = 1 << 22  # of rows x labels, where only the best label of a row is wanted
+SCORES_AT_ONCE = 1 << 22  # of rows x labels, where not all of them are wanted in the end
 EXACT_TOLERANCE = 1e-12  # of the exact update of several labels: relative error of its step
 EXACT_SWEEPS = 100  # and how often it is improved at most; seldom more than ten
 
@@ -323,14 +323,18 @@ class Learner:
         """The number of the label that the scores, or the means of margins, decide for; of equal ones, the first."""
         return np.argmax(scores, axis=1) if self.several else (scores > 0).astype(np.int64)
 
+    def parts(self, rows: Rows, most: int = SCORES_AT_ONCE) -> Iterator[tuple[slice, Rows]]:
+        """The rows in parts whose scores, one for each row and block of weights, are so many at most."""
+        step = max(1, most // self.state.blocks)
+        for start in range(0, rows.n_rows, step):
+            stop = min(start + step, rows.n_rows)
+            yield slice(start, stop), rows if stop - start == rows.n_rows else rows.part(start, stop)
+
     def predictions(self, rows: Rows) -> NDArray[np.int64]:
         """The number of the label of every row."""
         numbers = np.empty(rows.n_rows, np.int64)
-        step = max(1, SCORES_AT_ONCE // self.state.blocks)
-        for start in range(0, rows.n_rows, step):
-            stop = min(start + step, rows.n_rows)
-            part = rows if stop - start == rows.n_rows else rows.part(start, stop)
-            numbers[start:stop] = self.chosen(self.margins(part, only_mean=True)[0])
+        for which, part in self.parts(rows):
+            numbers[which] = self.chosen(self.margins(part, only_mean=True)[0])
         return numbers
 
     def probabilities(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:

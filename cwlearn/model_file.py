@@ -142,7 +142,7 @@ class Budget:
         self._taken += size
         if self._taken > max(self._limit, LARGE):
             raise ModelError(
-                f"a file of {self._size:,} bytes, and with {what} it takes {self._taken:,} bytes of memory, more than "
+                f"a file of {self._size:,} bytes, but {what} need {self._taken:,} bytes of memory, more than "
                 f"the {self._limit:,} allowed; --memory {-(-self._taken >> 20)}M (in Python: max_memory) allows it"
             )
 
@@ -208,7 +208,7 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _read_header(member: Stored, budget: Budget) -> dict[str, Any]:
     if len(member) > HEADER_LIMIT:
         raise ValueError(f"its header is larger than {HEADER_LIMIT} bytes")
-    budget.take(JSON_TIMES * len(member), "its header")
+    budget.take(JSON_TIMES * len(member), "the texts of its header")
     header: dict[str, Any] = json.loads(_text(member), object_pairs_hook=_no_duplicates)
     if header["format"] != FORMAT:
         raise ValueError(f"its format is {header['format']!r}")

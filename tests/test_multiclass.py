@@ -463,7 +463,9 @@ def test_a_model_too_large_for_the_machine_is_no_bad_model(tmp_path, monkeypatch
     monkeypatch.setattr(state, "free_memory", lambda: 10**7)
     with pytest.raises(MemoryError, match="1,000,000 features x 5 labels need 40,000,040 bytes; 10,000,000 are free"):
         model_file.load(tmp_path / "m.npz")
-    assert "out of memory" in fail("inspect", tmp_path / "m.npz")
+    (tmp_path / "data.svm").write_text("1 1:1\n")
+    assert "out of memory" in fail("predict", tmp_path / "data.svm", "-m", tmp_path / "m.npz")
+    assert "1,000,000, 25 of them moved" in succeed("inspect", tmp_path / "m.npz").out  # which reads some at a time
 
 
 def test_a_checkpoint_of_fewer_labels_is_not_recommended(tmp_path):
