@@ -15,7 +15,6 @@ import errno
 import json
 import os
 import re
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -31,6 +30,7 @@ from cwlearn.errors import ModelError, listed
 from cwlearn.kernel_options import KernelOptions
 from cwlearn.learner import Learner, Training
 from cwlearn.options import SIZE, is_number, plain, require
+from cwlearn.regular_file import open_regular
 from cwlearn.rules import TASKS
 from cwlearn.state import LARGE, Arrays, Stored, Tally
 
@@ -102,9 +102,7 @@ def opened(path: str | os.PathLike[str], max_memory: int | None = None) -> Itera
     if max_memory is not None:
         require("max_memory", max_memory, SIZE)
     try:
-        with open(path, "rb", opener=_open) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ModelError("not a regular file, and a model is read from no other")
+        with open_regular(path, ModelError) as file:
             sealed_archive.check_seal(file)
             yield _model(sealed_archive.members(file), Budget(os.fstat(file.fileno()).st_size, max_memory))
     except MemoryError:
@@ -118,11 +116,6 @@ def opened(path: str | os.PathLike[str], max_memory: int | None = None) -> Itera
             raise OSError(fault.errno, fault.strerror, os.fspath(path)) from None
         reason = str(error)[:REASON_LENGTH] or type(error).__name__
         raise ModelError(f"{os.fspath(path)}: not a sound cwlearn model: {reason}") from None
-
-
-def _open(path: str, flags: int) -> int:
-    """Without waiting for somebody to write to a pipe."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def usual_memory(size: int) -> int:
