@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> None:
     def write(file: IO[bytes]) -> None:
         nonlocal rows
         if arguments.proba or (arguments.margin and learner.several):
-            file.write(f"labels {' '.join(names)}\n".encode())
+            file.write(f"labels {' '.join(names)}\n".encode("utf-8", "backslashreplace"))
         for _, known in scored(learner, arguments, not arguments.no_labels):
             rows += known.n_rows
             for _, part in learner.parts(known, at_once):
@@ -103,4 +103,4 @@ def _prediction_lines(learner: Learner, rows: Rows, names: list[str], arguments:
     if more.size:
         numbers = (" ".join(f"{number:.9g}" for number in row) for row in more.tolist())
         lines = [f"{line} {row}" for line, row in zip(lines, numbers, strict=True)]
-    return "".join(line + "\n" for line in lines).encode()
+    return "".join(line + "\n" for line in lines).encode("utf-8", "backslashreplace")  # old labels may be no text

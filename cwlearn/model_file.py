@@ -26,10 +26,11 @@ from numpy.typing import NDArray
 from cwlearn import sealed_archive
 from cwlearn._version import __version__
 from cwlearn.atomic_file import replace_file
+from cwlearn.class_labels import as_json, from_json, json_value
 from cwlearn.errors import ModelError, listed
 from cwlearn.kernel_options import KernelOptions
 from cwlearn.learner import Learner, Training
-from cwlearn.options import SIZE, is_number, plain, require
+from cwlearn.options import SIZE, is_number, require
 from cwlearn.regular_file import open_regular
 from cwlearn.rules import TASKS
 from cwlearn.state import LARGE, Arrays, Stored, Tally
@@ -37,7 +38,6 @@ from cwlearn.state import LARGE, Arrays, Stored, Tally
 FORMAT = "cwlearn model"
 VERSION = 1  # of the layout below; a release reads its own and all earlier ones
 HEADER_LIMIT = 1 << 30
-WIDEST_LABEL = 1 << 26  # bytes
 REASON_LENGTH = 1000  # of what an error says of a file, which may quote it
 USUAL_MEMORY, USUAL_TIMES = 1 << 30, 8
 MOST_ROWS = (
@@ -155,7 +155,7 @@ def _model(members: dict[str, sealed_archive.Member], budget: Budget) -> Model:
 def _header(learner: Learner) -> dict[str, Any]:
     rule = {"name": learner.rule.name, **asdict(learner.rule)}
     if isinstance(rule.get("class_weight"), dict):
-        rule["class_weight"] = [[_json_value(label), float(weight)] for label, weight in rule["class_weight"].items()]
+        rule["class_weight"] = [[json_value(label), float(weight)] for label, weight in rule["class_weight"].items()]
     training = asdict(learner.training)
     if not isinstance(training["random_state"], (int, np.integer, type(None))):
         training["random_state"] = None  # a generator in mid-stream has no place in a model
@@ -164,12 +164,11 @@ def _header(learner: Learner) -> dict[str, Any]:
         "version": VERSION,
         "written_by": __version__,
         "task": learner.rule.task,
-        "rule": {name: _json_value(value) for name, value in rule.items()},
-        "kernel": learner.kernel and {name: _json_value(value) for name, value in asdict(learner.kernel).items()},
-        "training": {name: _json_value(value) for name, value in training.items()},
+        "rule": {name: json_value(value) for name, value in rule.items()},
+        "kernel": learner.kernel and {name: json_value(value) for name, value in asdict(learner.kernel).items()},
+        "training": {name: json_value(value) for name, value in training.items()},
         "labels": {
-            "dtype": learner.classes.dtype.str,
-            "values": [_json_value(label) for label in learner.classes.tolist()],
+            **as_json(learner.classes),
             "texts": learner.label_texts,
         },
         "prior": {"mean": learner.origin, "variance": learner.state.initial_variance},
@@ -182,14 +181,6 @@ def _header(learner: Learner) -> dict[str, Any]:
 
 def _names(learner: Learner) -> list[str] | None:
     return None if learner.feature_names is None else learner.feature_names.tolist()
-
-
-def _json_value(value: Any) -> Any:
-    """A Python value that JSON can hold."""
-    value = plain(value)
-    if not isinstance(value, (str, bool, int, float, list, type(None))):
-        raise ModelError(f"cannot save {value!r}: a model holds numbers, strings, booleans and None")
-    return value
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -266,38 +257,14 @@ def _read_names(member: Stored, n_features: int, budget: Budget) -> NDArray[Any]
     return None if names is None else np.array(names, object)
 
 
-def check_labels(labels: NDArray[Any]) -> None:
-    """Refuse labels, different and sorted ones, that would not come back from a file, or not as they are."""
-    kind = labels.dtype
-    found = json.dumps({"dtype": kind.str, "values": [_json_value(label) for label in labels.tolist()]})
-    size = JSON_TIMES * len(found) + labels.nbytes
-    if size > USUAL_MEMORY:
-        raise ValueError(
-            f"labels are too long or too many: a model file with them would need {size:,} bytes to be loaded, and "
-            f"{USUAL_MEMORY:,} at most are allowed"
-        )
-    again = _labels(json.loads(found), "classification", Budget(len(found)))
-    if again.dtype != kind or not (again == labels).all():
-        raise ValueError(f"labels of type {kind} cannot be saved: they would come back as {listed(again.tolist())}")
-
-
-def _labels(found: dict[str, Any], task: str, budget: Budget, more: int = 0) -> NDArray[Any]:
+def _labels(found: dict[str, Any], task: str, budget: Budget, more: int) -> NDArray[Any]:
     """The labels of a file, each of which takes so much memory more."""
-    dtype, values = found["dtype"], found["values"]
+    values = found["values"]
     if task == "regression":
         if values:
             raise ValueError(f"a regression has no labels, found {listed(values)}")
         return np.empty(0)
-    kind = np.dtype(str(dtype))
-    if kind.kind not in "biufUO" or kind.itemsize > WIDEST_LABEL:
-        raise ValueError(f"its labels are of type {dtype}")
-    if len(values) < 2 or not all(isinstance(value, (str, bool, int, float)) for value in values):
-        raise ValueError(f"expected two or more labels, found {listed(values)}")
-    budget.take(len(values) * (kind.itemsize + more), f"its {len(values):,} labels")
-    labels = np.array(values, kind)
-    if not (labels[:-1] < labels[1:]).all():
-        raise ValueError(f"expected different, sorted labels, found {listed(values)}")
-    return labels
+    return from_json(found, lambda size: budget.take(size + more * len(values), f"its {len(values):,} labels"))
 
 
 def _texts(texts: Any, count: int) -> list[str] | None:
