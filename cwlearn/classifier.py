@@ -69,7 +69,8 @@ class Classifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         if classes is not None:
             check_types(classes)
             check_typed(np.asarray(classes))
-        labels = self.classes_ if classes is None else self._classes_in(unique_labels(classes))
+        with np.errstate(invalid="ignore"):  # scikit-learn makes integers of them, to see whether they are
+            labels = self.classes_ if classes is None else self._classes_in(unique_labels(classes))
         if not first and not np.array_equal(labels, self.classes_):
             raise ValueError(f"classes={classes!r} is not the same as on the first call: {self.classes_.tolist()}")
         return self._partial_fit(X, y, labels, sample_weight)
@@ -87,7 +88,8 @@ class Classifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
             raise ValueError(f"{EXPECTED}; found {list(set(y.tolist()))[:5]}") from None
         # A few of them, fractions first: of all, scikit-learn would say that they are almost as many as the rows.
         odd = labels[labels != np.floor(labels)] if labels.dtype.kind == "f" else labels[:0]
-        check_classification_targets(odd[:10] if len(odd) else labels[:10])
+        with np.errstate(invalid="ignore"):  # if they are too large for integers, it will say so
+            check_classification_targets(odd[:10] if len(odd) else labels[:10])
         check_labels(labels)
         return labels
 

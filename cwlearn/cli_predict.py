@@ -15,7 +15,7 @@ from cwlearn.atomic_file import check_writable, replace_file
 from cwlearn.cli_common import check_paths
 from cwlearn.cli_scoring import add_data_flags, loaded, scored
 from cwlearn.errors import UsageError
-from cwlearn.learner import SCORES_AT_ONCE, Learner
+from cwlearn.learner import Learner
 from cwlearn.rows import Rows
 from cwlearn.text_files import STDIN
 
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> None:
         raise UsageError("--json would mix with the predictions on standard output: add -o FILE")
     start = time.perf_counter()
     rows, names = 0, learner.label_names
-    at_once = LINES_AT_ONCE if _with_numbers(arguments) else SCORES_AT_ONCE
+    at_once = LINES_AT_ONCE if _with_numbers(arguments) else None
 
     def write(file: IO[bytes]) -> None:
         nonlocal rows

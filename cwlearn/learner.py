@@ -323,9 +323,9 @@ class Learner:
         """The number of the label that the scores, or the means of margins, decide for; of equal ones, the first."""
         return np.argmax(scores, axis=1) if self.several else (scores > 0).astype(np.int64)
 
-    def parts(self, rows: Rows, most: int = SCORES_AT_ONCE) -> Iterator[tuple[slice, Rows]]:
+    def parts(self, rows: Rows, most: int | None = None) -> Iterator[tuple[slice, Rows]]:
         """The rows in parts whose scores, one for each row and block of weights, are so many at most."""
-        step = max(1, most // self.state.blocks)
+        step = max(1, (most or SCORES_AT_ONCE) // self.state.blocks)
         for start in range(0, rows.n_rows, step):
             stop = min(start + step, rows.n_rows)
             yield slice(start, stop), rows if stop - start == rows.n_rows else rows.part(start, stop)
