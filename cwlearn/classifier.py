@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 
+from cwlearn.class_labels import EXPECTED, check_labels, check_typed, check_types
 from cwlearn.kernel_options import KernelOptions
 from cwlearn.online_estimator import Linear, OnlineEstimator
 from cwlearn.options import COUNT, require
@@ -65,13 +66,18 @@ class Classifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         first = not self.__sklearn_is_fitted__()
         if first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
-        labels = self.classes_ if classes is None else self._classes_in(unique_labels(classes))
+        if classes is not None:
+            check_types(classes)
+            check_typed(np.asarray(classes))
+        with np.errstate(invalid="ignore"):  # scikit-learn makes integers of them, to see whether they are
+            labels = self.classes_ if classes is None else self._classes_in(unique_labels(classes))
         if not first and not np.array_equal(labels, self.classes_):
             raise ValueError(f"classes={classes!r} is not the same as on the first call: {self.classes_.tolist()}")
         return self._partial_fit(X, y, labels, sample_weight)
 
     def _classes_in(self, y: NDArray[Any]) -> NDArray[Any]:
         """The labels in y, sorted; if there are two, by comparisons only, which beats sorting y by far."""
+        check_typed(y)
         others = y[y != y[:1]] if len(y) else y
         if not len(others):
             raise ValueError(f"two labels are needed to learn a classifier, found one class: {y[:1].tolist()}")
@@ -79,13 +85,17 @@ class Classifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
             two = not (others != others[0]).any()
             labels: NDArray[Any] = np.unique(np.array([y[0], others[0]], y.dtype) if two else y)
         except TypeError:
-            raise ValueError(
-                f"labels must be of one type, all numbers or all strings; found {list(set(y.tolist()))[:5]}"
-            ) from None
+            raise ValueError(f"{EXPECTED}; found {list(set(y.tolist()))[:5]}") from None
         # A few of them, fractions first: of all, scikit-learn would say that they are almost as many as the rows.
         odd = labels[labels != np.floor(labels)] if labels.dtype.kind == "f" else labels[:0]
-        check_classification_targets(odd[:10] if len(odd) else labels[:10])
+        with np.errstate(invalid="ignore"):  # if they are too large for integers, it will say so
+            check_classification_targets(odd[:10] if len(odd) else labels[:10])
+        check_labels(labels)
         return labels
+
+    def _validate(self, X: Any, y: Any, reset: bool, **checks: Any) -> tuple[Any, NDArray[Any]]:
+        check_types(y, mixed=not reset)  # later ones are compared with those that are known
+        return super()._validate(X, y, reset, **checks)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Two labels: confidence in `classes_[1]`, by row, positive if that is the prediction, and ranked as

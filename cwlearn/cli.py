@@ -31,6 +31,12 @@ VERBS = {
     "merge": "make one model of several that have learned from different rows",
     "demo": "train, evaluate and inspect a spam filter, on data that come with the package",
 }
+FRUGAL = {
+    "train": "--memory, --hash-bits or --epochs 1 need less",
+    "predict": "--threads 1 needs less",
+    "evaluate": "--threads 1 needs less",
+    "compare": "--workers 1 needs less",
+}  # of memory, where a verb has flags for that
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -51,7 +57,7 @@ def main(argv: list[str] | None = None) -> int:
             raise
         with contextlib.suppress(Exception):  # what was printed before is good
             sys.stdout.flush()
-        say(f"error: {_words(error)}")
+        say(f"error: {_words(error, words[:1])}")
         _forget_output()
         return 1
 
@@ -121,14 +127,15 @@ def _module(verb: str) -> Any:
     return import_module(f"cwlearn.cli_{verb}")
 
 
-def _words(error: Exception) -> str:
-    """An error as one line for people."""
+def _words(error: Exception, verb: list[str]) -> str:
+    """An error as one line for people, who have typed a verb, or none."""
     if isinstance(error, OSError) and error.strerror:
         return f"{shown(error.filename)}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, MemoryError):
         if "need less" in str(error):  # one of ours, which knows what would
             return f"out of memory: {error}"
-        return f"out of memory; --memory, --hash-bits or --epochs 1 need less{f' ({error})' if str(error) else ''}"
+        hint = "".join(f"; {FRUGAL[word]}" for word in verb if word in FRUGAL)
+        return f"out of memory{hint}{f' ({error})' if str(error) else ''}"
     if isinstance(error, (ValueError, OSError)):
         return str(error)
     if isinstance(error, ImportError):  # of NumPy, or of what is not installed: its advice may have many lines

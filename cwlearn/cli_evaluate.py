@@ -7,10 +7,9 @@ import json
 import time
 from typing import Any
 
-from cwlearn import model_file
 from cwlearn.cli_common import check_paths
 from cwlearn.cli_scoring import add_data_flags as add_flags
-from cwlearn.cli_scoring import scored
+from cwlearn.cli_scoring import loaded, scored
 from cwlearn.errors import DataError
 from cwlearn.labels import Labels
 from cwlearn.learner import Learner
@@ -24,7 +23,7 @@ EXAMPLE = "  cwlearn evaluate test.svm -m spam.npz"
 
 def run(arguments: argparse.Namespace) -> None:
     check_paths(arguments.data)
-    learner = model_file.load(arguments.model)
+    learner = loaded(arguments)
     start = time.perf_counter()
     judge, show = (
         (_judge_regression, _print_regression)
@@ -46,10 +45,11 @@ def _judge_labels(learner: Learner, arguments: argparse.Namespace) -> dict[str, 
     probabilistic = learner.rule.probabilistic
     for batch, rows in scored(learner, arguments, labelled=True):
         labels.meet(batch)
-        margins = learner.margins(rows)
-        predicted = learner.chosen(margins[0])
-        chances = learner.probabilities(*margins) if probabilistic else None
-        measures.add(learner.number(batch.labels), predicted, chances)
+        true = learner.number(batch.labels)
+        for which, part in learner.parts(rows):
+            margins = learner.margins(part, only_mean=not probabilistic)
+            chances = learner.probabilities(*margins) if probabilistic else None
+            measures.add(true[which], learner.chosen(margins[0]), chances)
     return measures.summary(probabilistic)
 
 

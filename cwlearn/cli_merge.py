@@ -10,7 +10,7 @@ from cwlearn import model_file
 from cwlearn.atomic_file import check_writable
 from cwlearn.cli_common import add_output, save_model
 from cwlearn.errors import UsageError, listed, shown
-from cwlearn.flags import checked
+from cwlearn.flags import add_memory, checked
 from cwlearn.merging import HOW, Sum
 from cwlearn.messages import tell_repeated
 from cwlearn.terminal import Bar
@@ -35,6 +35,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--base", metavar="MODEL", help="what all of them were resumed from: it counts once, not once for each"
     )
+    add_memory(parser)
     add_output(parser)
 
 
@@ -47,10 +48,11 @@ def run(arguments: argparse.Namespace) -> None:
     start = time.perf_counter()
     bar = Bar(arguments.quiet or arguments.json)
     bar.begin("merging", len(arguments.models), " models")
-    base = None if arguments.base is None else model_file.load(arguments.base)
+    most = getattr(arguments, "memory", None)
+    base = None if arguments.base is None else model_file.load(arguments.base, most)
     total = Sum(arguments.how)
     for path in arguments.models:  # one at a time: memory for the sum and for one of them
-        total += Sum.of(arguments.how, model_file.load(path), shown(path), base)
+        total += Sum.of(arguments.how, model_file.load(path, most), shown(path), base)
         bar.advance(1)
     bar.close()
     learner = total.turned_into_learner(base)

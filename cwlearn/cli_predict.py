@@ -11,15 +11,15 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn import model_file
 from cwlearn.atomic_file import check_writable, replace_file
 from cwlearn.cli_common import check_paths
-from cwlearn.cli_scoring import add_data_flags, scored
+from cwlearn.cli_scoring import add_data_flags, loaded, scored
 from cwlearn.errors import UsageError
 from cwlearn.learner import Learner
 from cwlearn.rows import Rows
 from cwlearn.text_files import STDIN
 
+LINES_AT_ONCE = 1 << 18  # scores that are written as text together
 EXAMPLE = """\
   cwlearn predict new.svm -m spam.npz                    one label a line
   cwlearn predict new.svm -m spam.npz --proba -o out     with the probability of each label
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> None:
     check_paths(arguments.data, [arguments.output], [arguments.model])
     if arguments.output is not None:
         check_writable(arguments.output)
-    learner = model_file.load(arguments.model)
+    learner = loaded(arguments)
     regression = learner.rule.task == "regression"
     if arguments.proba and not learner.rule.probabilistic:
         instead = "--std has deviations" if regression else "--margin has its margins"
@@ -60,17 +60,19 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json and arguments.output is None:
         raise UsageError("--json would mix with the predictions on standard output: add -o FILE")
     start = time.perf_counter()
-    rows = 0
+    rows, names = 0, learner.label_names
+    at_once = LINES_AT_ONCE if _with_numbers(arguments) else None
 
     def write(file: IO[bytes]) -> None:
         nonlocal rows
         if arguments.proba or (arguments.margin and learner.several):
-            file.write(f"labels {' '.join(learner.label_names)}\n".encode())
+            file.write(f"labels {' '.join(names)}\n".encode("utf-8", "backslashreplace"))
         for _, known in scored(learner, arguments, not arguments.no_labels):
             rows += known.n_rows
-            lines = memoryview(_prediction_lines(learner, known, arguments))
-            while lines:  # a file without a buffer may take a part only
-                lines = lines[file.write(lines) :]
+            for _, part in learner.parts(known, at_once):
+                lines = memoryview(_prediction_lines(learner, part, names, arguments))
+                while lines:  # a file without a buffer may take a part only
+                    lines = lines[file.write(lines) :]
 
     if arguments.output is None:
         write(sys.stdout.buffer)
@@ -80,9 +82,13 @@ def run(arguments: argparse.Namespace) -> None:
         print(json.dumps({"rows": rows, "output": arguments.output, "seconds": time.perf_counter() - start}))
 
 
-def _prediction_lines(learner: Learner, rows: Rows, arguments: argparse.Namespace) -> bytes:
-    mean, variance = learner.margins(rows)
-    names = learner.label_names
+def _with_numbers(arguments: argparse.Namespace) -> bool:
+    """Whether there are numbers beside each prediction."""
+    return bool(arguments.proba or arguments.margin or arguments.std)
+
+
+def _prediction_lines(learner: Learner, rows: Rows, names: list[str], arguments: argparse.Namespace) -> bytes:
+    mean, variance = learner.margins(rows, only_mean=not _with_numbers(arguments))
     if learner.rule.task == "regression":
         lines = [f"{number:.9g}" for number in mean.tolist()]
     else:
@@ -97,4 +103,4 @@ def _prediction_lines(learner: Learner, rows: Rows, arguments: argparse.Namespac
     if more.size:
         numbers = (" ".join(f"{number:.9g}" for number in row) for row in more.tolist())
         lines = [f"{line} {row}" for line, row in zip(lines, numbers, strict=True)]
-    return "".join(line + "\n" for line in lines).encode()
+    return "".join(line + "\n" for line in lines).encode("utf-8", "backslashreplace")  # old labels may be no text

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from cwlearn import model_file
 from cwlearn.cli_common import DATA_HELP, add_output
 from cwlearn.diagonal_state import DiagonalState
-from cwlearn.flags import add_options, given
+from cwlearn.flags import add_memory, add_options, given
 from cwlearn.learner import Learner
 from cwlearn.messages import say, tell_repeated, tell_skipped
 from cwlearn.out_of_core import Space
@@ -25,6 +26,12 @@ def add_data_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("reading")
     add_options(group, Space, without=("features", "hash_bits", "memory"))
     add_options(group, Reading)
+    add_memory(parser.add_argument_group("memory"))
+
+
+def loaded(arguments: argparse.Namespace) -> Learner:
+    """The model, in as much memory as it may take."""
+    return model_file.load(arguments.model, getattr(arguments, "memory", None))
 
 
 def scored(learner: Learner, arguments: argparse.Namespace, labelled: bool) -> Iterator[tuple[Batch, Rows]]:

@@ -19,6 +19,7 @@ from cwlearn.errors import ModelError, UsageError, listed, shown
 from cwlearn.flags import add_options, add_rules, checked, flag, given, written
 from cwlearn.labels import labels_for
 from cwlearn.learner import BUILT_WITH, Learner, Training, check_update
+from cwlearn.machine import free_memory
 from cwlearn.messages import say, tell_repeated
 from cwlearn.options import POSITIVE, SEED
 from cwlearn.out_of_core import Run, Space
@@ -94,7 +95,7 @@ def run(arguments: argparse.Namespace) -> None:
             check_writable(path)
     if not arguments.quiet:
         tell_repeated(arguments.data)
-    learner = None if arguments.resume is None else model_file.load(arguments.resume)
+    learner = None if arguments.resume is None else resumed(arguments)
     with usage_checked():
         rule, training = chosen_options(arguments, learner)
         options = Reading(**given(arguments, Reading)), Space(**given(arguments, Space))
@@ -161,6 +162,14 @@ def remove_checkpoint(path: str) -> None:
         pass
     except OSError as error:
         say(f"warning: {shown(path)} could not be removed: {reason(error)}")
+
+
+def resumed(arguments: argparse.Namespace) -> Learner:
+    """The model to go on with.  It may take what weights may take in training, and what any other may that is read."""
+    most = max(getattr(arguments, "memory", None) or 0, free_memory() // 2)
+    if os.path.isfile(arguments.resume):
+        most = max(most, model_file.usual_memory(os.path.getsize(arguments.resume)))
+    return model_file.load(arguments.resume, most)
 
 
 def learn_alone(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -20,26 +20,32 @@ from cwlearn._version import __version__
 from cwlearn.contestants import Contestant, alone, side_by_side
 from cwlearn.errors import DataError, listed
 from cwlearn.machine import usable_cores
+from cwlearn.measures import BINS
+from cwlearn.options import is_integer, is_number
 from cwlearn.problems import Problem
+from cwlearn.regular_file import open_regular
 from cwlearn.significance import holm, mcnemar, ranks
 from cwlearn.trials import Outcome, Terms, Tried, chosen, trial
 
 Key = tuple[str, float, str, int]  # problem, noise, contestant, fold
+Task = tuple[Contestant, Problem, float, int]  # the same, as a trial takes them
+LINE_BYTES, ROW_BYTES = 1 << 20, 32  # of a line of a journal, at most, and for each row that it names
 
 
 class Journal:
     """A file in which a line is written for every trial that is done, so that a run that ends early can go on.
 
-    Its first line says what it is a journal of; one of anything else is refused, not overwritten."""
+    Its first line says what it is a journal of; one of anything else is refused, not overwritten, and so is one with a
+    line that cannot be the outcome of a trial of this comparison."""
 
-    def __init__(self, path: str | os.PathLike[str], about: dict[str, Any]) -> None:
+    def __init__(self, path: str | os.PathLike[str], comparison: Comparison) -> None:
         self.done: dict[Key, Outcome] = {}
-        about = json.loads(json.dumps(about))
-        first = _line(about)
+        known = json.loads(json.dumps(about(comparison)))
+        first = _line(known)
         found = _read(path)
         whole = found[: found.rfind(b"\n") + 1]  # the last line may be half written
         if whole:
-            self._take(path, whole.splitlines(), about)
+            self._take(path, whole.split(b"\n")[:-1], known, comparison)
         elif not first.startswith(found):
             raise DataError("not the journal of a comparison", path)
         self._file = open(path, "r+b" if found else "wb")  # noqa: SIM115  closed by `close`
@@ -48,19 +54,28 @@ class Journal:
         if not whole:
             self._write(first)
 
-    def _take(self, path: str | os.PathLike[str], lines: list[bytes], about: dict[str, Any]) -> None:
-        try:
-            found, *outcomes = (json.loads(line) for line in lines)
-            self.done = {_key(outcome): outcome for outcome in (Outcome(**entry) for entry in outcomes)}
-        except (ValueError, TypeError) as error:
-            raise DataError(f"not the journal of a comparison: {error}", path) from None
-        if found != about:
-            differing = [name for name in about if not isinstance(found, dict) or found.get(name) != about[name]]
-            raise DataError(
-                f"the journal of another comparison: it differs in {', '.join(differing) or 'what it has more'}; "
-                f"delete it to begin anew",
-                path,
-            )
+    def _take(
+        self, path: str | os.PathLike[str], lines: list[bytes], known: dict[str, Any], comparison: Comparison
+    ) -> None:
+        longest = LINE_BYTES + ROW_BYTES * max(len(problem.y) for problem in comparison.problems)
+        trials = dict(_tasks(comparison))
+        for number, line in enumerate(lines, 1):
+            try:
+                if len(line) > longest + len(_line(known)):
+                    raise ValueError(f"a line of {len(line):,} bytes")
+                entry = json.loads(line)
+                if number > 1:
+                    outcome = _outcome(entry, trials, comparison.terms)
+                    self.done[_key(outcome)] = outcome
+            except (ValueError, TypeError, RecursionError) as error:
+                raise DataError(f"not the journal of a comparison: {error}", path, number) from None
+            if number == 1 and entry != known:
+                differing = [name for name in known if not isinstance(entry, dict) or entry.get(name) != known[name]]
+                raise DataError(
+                    f"the journal of another comparison: it differs in {', '.join(differing) or 'what it has more'}; "
+                    f"delete it to begin anew",
+                    path,
+                )
 
     def add(self, outcome: Outcome) -> None:
         self._write(_line(outcome.as_dict()))
@@ -75,10 +90,43 @@ class Journal:
 
 def _read(path: str | os.PathLike[str]) -> bytes:
     try:
-        with open(path, "rb") as file:
+        with open_regular(path, lambda what: DataError(what, path)) as file:
             return file.read()
     except FileNotFoundError:
         return b""
+
+
+def _outcome(entry: Any, trials: dict[Key, Task], terms: Terms) -> Outcome:
+    """A line of a journal as the outcome of one of these trials; ValueError, or TypeError, says what it cannot be."""
+    one = Outcome(**entry)
+    if set(entry) != set(one.as_dict()) or type(one.fold) is not int or _key(one) not in trials:
+        raise ValueError("an outcome of no trial of this comparison")
+    contestant, problem, _, fold = trials[_key(one)]
+    rows = range(*problem.fold(fold).indices(len(problem.y)))
+    bins = [] if one.bins is None else one.bins
+    counts = [one.mistakes or 0, one.updates or 0, *(count for pair in one.progress for count in pair)]
+    sound = {
+        "form": all(isinstance(numbers, list) for numbers in (one.wrong, one.by_epoch, one.progress, bins)),
+        "rows": type(one.rows) is int and one.rows == len(rows),
+        "setting": one.setting in json.loads(json.dumps(contestant.settings)),
+        "by_epoch": len(one.by_epoch) == (terms.epochs if contestant.online else 1)
+        and all(is_number(error) and 0 <= error <= 1 for error in one.by_epoch),
+        "epochs": is_integer(one.epochs) and 0 < one.epochs <= len(one.by_epoch),
+        "wrong": all(type(row) is int and row in rows for row in one.wrong) and _rise(one.wrong),
+        "progress": all(len(pair) == 2 for pair in one.progress) and _rise([pair[0] for pair in one.progress]),
+        "counts": all(type(count) is int and 0 <= count < 2**53 for count in counts),
+        "seconds": is_number(one.seconds) and one.seconds >= 0,
+        "bins": len(bins) in (0, BINS)
+        and all(len(line) == 3 and all(is_number(part) and part >= 0 for part in line) for line in bins),
+    }
+    for name, fine in sound.items():
+        if not fine:
+            raise ValueError(f"the {name} of {one.contestant} in fold {fold + 1} cannot be what came of a trial")
+    return one
+
+
+def _rise(numbers: list[int]) -> bool:
+    return all(one < other for one, other in pairwise(numbers))
 
 
 def _line(entry: dict[str, Any]) -> bytes:
@@ -278,7 +326,7 @@ def run(
     return comparison
 
 
-def _tasks(comparison: Comparison) -> list[tuple[Key, tuple[Contestant, Problem, float, int]]]:
+def _tasks(comparison: Comparison) -> list[tuple[Key, Task]]:
     found = [
         ((problem.name, noise, contestant.name, fold), (contestant, problem, noise, fold))
         for problem in comparison.problems

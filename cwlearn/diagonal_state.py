@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,7 +10,20 @@ from numpy.typing import NDArray
 
 from cwlearn.native import learn_rows, margin_rows
 from cwlearn.rows import Rows
-from cwlearn.state import NONE, KernelRule, LinearState, check_layout, check_memory, scratch_of
+from cwlearn.state import (
+    NONE,
+    Arrays,
+    KernelRule,
+    LinearState,
+    Weights,
+    check_finite,
+    check_layout,
+    check_memory,
+    scratch_of,
+    touched,
+)
+
+WEIGHTS_AT_ONCE = 1 << 18  # of those that are read from a file, or changed: a few megabytes
 
 
 def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:
@@ -87,10 +101,7 @@ class DiagonalState(LinearState):
 
     @property
     def touched(self) -> NDArray[np.bool_]:
-        touched: NDArray[np.bool_] = (self.mean != 0) | (self.variance != self.cells.dtype.type(self.initial_variance))
-        if self._averaged:  # a mean may have come back to 0
-            touched |= self.average != 0
-        return touched
+        return touched(self.mean, self.variance, self.average, self.prior_variance)
 
     def learn(
         self,
@@ -138,27 +149,13 @@ class DiagonalState(LinearState):
         )
         return mean, variance
 
-    def with_average(self, rounds: int) -> DiagonalState:
-        """The state whose mean is the average of the means held after each of `rounds` rounds.
-
-        An update in round t counts for the rounds t..T, so the average is mu_T - (1/T) sum_t (t - 1) delta_t.
-        """
-        state = self._twin()
-        if rounds:
-            state.cells[:, 0] -= self.average / rounds
-        return state
-
-    def shifted(self, precision: float) -> DiagonalState:
-        """The state with `precision` added to the precision of every weight, and precision * mean kept."""
-        state = self._twin()
-        state.cells[:] = self.cells / (1 + self.variance.astype(np.float64) * precision)[:, None]
-        return state
-
-    def _twin(self) -> DiagonalState:
-        """A copy to predict with."""
+    def changed(self, change: Callable[[NDArray[Any], NDArray[Any], NDArray[np.float64]], None]) -> DiagonalState:
+        """A copy to predict with, after `change` has had its means and variances, and the averages, some at a time."""
         state = object.__new__(DiagonalState)
         state.blocks, state.initial_variance, state.floor = self.blocks, self.initial_variance, self.floor
         state.cells, state.average, state._averaged = self.cells.copy(), NONE, False
+        for lines in _slices(len(state.cells), WEIGHTS_AT_ONCE // self.blocks):
+            change(state.mean[lines], state.variance[lines], self.average[lines])
         return state
 
     # -- merging -------------------------------------------------------------------------------------------------------
@@ -185,34 +182,80 @@ class DiagonalState(LinearState):
         """All weights, or those that were touched, where that is smaller: `places` then tells which ones they are, by
         their number in the array of means."""
         cells, average, places = self.cells, self.average, np.empty(0, np.int64)
-        touched = self.touched.reshape(-1)
-        touched[0] = True  # so that there is a place
         pair = 2 * cells.itemsize
-        if np.count_nonzero(touched) * (pair + places.itemsize) < touched.size * pair:
-            places = np.flatnonzero(touched)
-            cells = np.column_stack([half.reshape(-1)[places] for half in (self.mean, self.variance)])
-            average = average.reshape(-1)[places] if average.size else average
+        if sum(map(len, self._touched_places())) * (pair + places.itemsize) < cells.nbytes:
+            places = np.concatenate([*self._touched_places()])
+            at = places if self.blocks == 1 else np.divmod(places, self.blocks)  # feature and label
+            cells = np.column_stack([self.mean[at], self.variance[at]])
+            average = average[at] if average.size else average
         return {"cells": cells, "average": average, "places": places}
 
-    def restore(self, n_features: int, arrays: dict[str, NDArray[Any]]) -> None:
-        cells, average, places = arrays["cells"], arrays["average"], arrays["places"]
-        size = n_features + 1
-        shape = (len(places), 2) if places.size else (size, *self.cells.shape[1:])
-        check_layout("state", cells, self.cells.dtype, shape)
-        check_layout("average", average, np.float64, (shape[0], *shape[2:]) if self._averaged else (0,))
-        if not ((cells[:, 1] >= self.floor).all() and (cells[:, 1] <= self.initial_variance).all()):
-            raise ValueError("its variances are not between the floor and the initial variance")
-        if not places.size:
-            self.cells = cells
-            self.average = average if self._averaged else NONE
-            return
-        if places.ndim != 1 or places.dtype != np.int64 or places[0] < 0 or not (places[1:] > places[:-1]).all():
-            raise ValueError("the places of its weights do not rise")
-        if places[-1] >= size * self.blocks:
-            raise ValueError(f"its weight number {places[-1]} is not of its {n_features} features")
-        self.grow(n_features)
-        feature, label = np.divmod(places, self.blocks)
-        at = feature if self.blocks == 1 else (feature, label)
-        self.mean[at], self.variance[at] = cells[:, 0], cells[:, 1]
-        if self._averaged:
-            self.average[at] = average
+    def _touched_places(self) -> Iterator[NDArray[np.int64]]:
+        """Some at a time; the first of all places is always there, so that there is one."""
+        for lines in _slices(len(self.cells), WEIGHTS_AT_ONCE // self.blocks):
+            found = touched(self.mean[lines], self.variance[lines], self.average[lines], self.prior_variance)
+            found.reshape(-1)[0] |= lines.start == 0
+            yield np.flatnonzero(found) + lines.start * self.blocks
+
+    def check_layouts(self, n_features: int, arrays: Arrays) -> None:
+        count = len(arrays["places"])
+        shape = (count, 2) if count else (n_features + 1, *self.cells.shape[1:])
+        check_layout("state", arrays["cells"], self.cells.dtype, shape)
+        check_layout("average", arrays["average"], np.float64, (shape[0], *shape[2:]) if self._averaged else (0,))
+        check_layout("places", arrays["places"], np.int64, (count,))
+
+    def restored_bytes(self, n_features: int, arrays: Arrays) -> int:
+        return self.nbytes(n_features + 1, self.blocks, self.cells.dtype, self._averaged)
+
+    def restore(self, n_features: int, arrays: Arrays) -> None:
+        """With room for one feature more, so that `predict` can add one for all that it has never seen."""
+        self.check_layouts(n_features, arrays)
+        self._check_memory(n_features)
+        size, sparse = n_features + 1, len(arrays["places"]) > 0
+        if sparse:
+            self.grow(n_features + 1)
+            self.cells, self.average = self.cells[:size], self.average[:size]
+        else:  # all of them will be filled
+            self.cells = np.empty((size + 1, *self.cells.shape[1:]), self.cells.dtype)[:size]
+            self.average = np.empty((size + 1, *self.average.shape[1:]))[:size] if self._averaged else NONE
+        for at, cells, average in self._parts(n_features, arrays):
+            if not sparse:
+                self.cells[at] = cells
+            else:
+                if self.blocks > 1:
+                    at = np.divmod(at, self.blocks)  # feature and label
+                self.mean[at], self.variance[at] = cells[:, 0], cells[:, 1]
+            if self._averaged:
+                self.average[at] = average
+
+    def stored(self, n_features: int, arrays: Arrays) -> Iterator[Weights]:
+        self.check_layouts(n_features, arrays)
+        for at, cells, average in self._parts(n_features, arrays):
+            places = np.arange(at.start * self.blocks, at.stop * self.blocks) if isinstance(at, slice) else at
+            yield Weights(places, cells[:, 0].reshape(-1), cells[:, 1].reshape(-1), average.reshape(-1))
+
+    def _parts(self, n_features: int, arrays: Arrays) -> Iterator[tuple[Any, NDArray[Any], NDArray[np.float64]]]:
+        """What a file has, some at a time, and checked: cells and averages, after the lines that they fill or, where
+        only some of the weights are there, their places."""
+        where, last = arrays["places"], -1
+        for lines in _slices(len(arrays["cells"]), WEIGHTS_AT_ONCE // (1 if len(where) else self.blocks)):
+            cells, places = arrays["cells"][lines], where[lines]
+            average = arrays["average"][lines] if self._averaged else NONE
+            check_finite("state", cells)
+            check_finite("average", average)
+            if not ((cells[:, 1] >= self.floor).all() and (cells[:, 1] <= self.initial_variance).all()):
+                raise ValueError("its variances are not between the floor and the initial variance")
+            if len(places):
+                if places[0] <= last or not (places[1:] > places[:-1]).all():
+                    raise ValueError("the places of its weights do not rise")
+                last = int(places[-1])
+                if last >= (n_features + 1) * self.blocks:
+                    raise ValueError(f"its weight number {last} is not of its {n_features} features")
+            yield places if len(places) else lines, cells, average
+
+
+def _slices(count: int, step: int) -> Iterator[slice]:
+    """So many lines, some at a time."""
+    step = max(1, step)
+    for start in range(0, count, step):
+        yield slice(start, min(start + step, count))

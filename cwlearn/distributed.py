@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from cwlearn.class_labels import check_labels, check_types
 from cwlearn.cluster import Here, is_client, train_on
 from cwlearn.learner import Learner, label_text
 from cwlearn.machine import usable_cores
@@ -127,12 +128,14 @@ def _with_labels(plan: Plan, labels: Sequence[Any] | None, texts: bool, base: Le
         return replace(plan, classes=np.empty(0))
     if labels is None:
         return plan
+    check_types(labels)
     classes = np.unique(np.asarray(labels))
     if base is not None and not np.array_equal(classes, base.classes):
         raise ValueError(f"labels must be those that the model has, {base.classes.tolist()}, got {labels!r}")
     if np.ndim(labels) != 1 or len(classes) < 2:
         raise ValueError(f"labels must be two or more different ones, got {labels!r}")
     if not texts:
+        check_labels(classes)
         return replace(plan, classes=classes)
     if not all(is_number(label) and np.isfinite(label) for label in classes.tolist()):
         raise ValueError(f"labels of svmlight text must be numbers, got {labels!r}")

@@ -179,9 +179,14 @@ KERNEL_CLASSIFIERS: dict[str, type[KernelClassifier]] = {
 REGRESSORS: dict[str, type[LinearRegressor]] = {AROWRegressor._rule.name: AROWRegressor}
 
 
-def load(path: str | os.PathLike[str]) -> OnlineEstimator:
-    """The estimator saved in a model file, fitted and with its parameters."""
-    learner = model_file.load(path)
+def load(path: str | os.PathLike[str], max_memory: int | str | None = None) -> OnlineEstimator:
+    """The estimator saved in a model file, fitted and with its parameters.
+
+    A small file may ask for much memory: that of all weights, if it has but the few that were touched.  One that would
+    take more than `max_memory`, bytes or text such as "4G", is refused before it does; by default that is 1 GiB and
+    eight times the size of the file.
+    """
+    learner = model_file.load(path, read_size(max_memory) if isinstance(max_memory, str) else max_memory)
     known: Mapping[str, type[OnlineEstimator]] = CLASSIFIERS
     if learner.kernel is not None:
         known = KERNEL_CLASSIFIERS

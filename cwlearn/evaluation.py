@@ -179,7 +179,7 @@ def compare(
         for name, (rows, labels) in data.items()
     ]
     made = _comparison.compared(problems, _contestants(algorithms), noises, Terms(epochs, seed, tuned_once))
-    book = None if journal is None else Journal(journal, _comparison.about(made))
+    book = None if journal is None else Journal(journal, made)
     try:
         return _comparison.run(made, workers, book, watch)
     finally:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import Field, fields
 from typing import Any
 
-from cwlearn.options import BOOLEAN, Check, Options
+from cwlearn.model_file import USUAL_MEMORY, USUAL_TIMES
+from cwlearn.options import BOOLEAN, SIZE, Check, Options
 from cwlearn.rules import RULES
 
 Group = Any  # what argparse's add_argument_group returns
@@ -49,6 +50,12 @@ def add_options(group: Group, owner: type[Options], without: Iterable[str] = (),
         if item.name not in without:
             default = defaults.get(item.name) or written(item.default)
             add(group, item.name, item.metadata["check"], f"{item.metadata['help']} Default: {default}.")
+
+
+def add_memory(group: Group) -> None:
+    """What bounds the memory for a model that is read from a file."""
+    usual = f"{USUAL_MEMORY >> 30}G and {USUAL_TIMES} times its file"
+    add(group, "memory", SIZE, f"Bytes that a model may take in memory, such as 4G. Default: {usual}.")
 
 
 def add_rules(group: Group) -> None:

@@ -21,7 +21,7 @@ from scipy.linalg.blas import dsymm, dsymv, dsyr
 
 from cwlearn.projected_state import ROW_EFFORT, ProjectedState, View
 from cwlearn.rows import Rows
-from cwlearn.state import NONE, LinearState, check_layout, check_memory
+from cwlearn.state import NONE, Arrays, LinearState, Weights, check_finite, check_layout, check_memory
 
 # No row makes the variance along itself less than this part of the initial one.  Sums in double are wrong by some 2^-52
 # of the largest number, so a matrix can tell no smaller variance from nothing; this is far above it.
@@ -80,11 +80,6 @@ class FullState(ProjectedState, LinearState):
     def variance(self) -> NDArray[np.float64]:
         diagonals = np.diagonal(self.covariances)  # by block
         return diagonals[0] if self.blocks == 1 else diagonals.T
-
-    @property
-    def touched(self) -> NDArray[np.bool_]:
-        touched: NDArray[np.bool_] = (self.mean != 0) | (self.variance != self.initial_variance)
-        return touched
 
     def effort(self, length: int, constraints: int) -> int:
         return min(self.blocks, constraints + 1) * (ROW_EFFORT + len(self.covariances) ** 2 // 64)
@@ -181,21 +176,57 @@ class FullState(ProjectedState, LinearState):
             pack(matrix, triangle)
         return {"means": self.means, "triangles": triangles}
 
-    def restore(self, n_features: int, arrays: dict[str, NDArray[Any]]) -> None:
+    def check_layouts(self, n_features: int, arrays: Arrays) -> None:
         size = n_features + 1
-        means, triangles = arrays["means"], arrays["triangles"]
-        check_layout("mean", means, np.float64, (self.blocks, size))
-        check_layout("covariance", triangles, np.float64, (self.blocks, size * (size + 1) // 2))
+        check_layout("mean", arrays["means"], np.float64, (self.blocks, size))
+        check_layout("covariance", arrays["triangles"], np.float64, (self.blocks, size * (size + 1) // 2))
+
+    def restored_bytes(self, n_features: int, arrays: Arrays) -> int:
+        return self.nbytes(n_features, self.blocks)
+
+    def restore(self, n_features: int, arrays: Arrays) -> None:
+        self.check_layouts(n_features, arrays)
         self.grow(n_features)
-        for matrix, triangle in zip(self.matrices, triangles, strict=True):
-            unpack(triangle, matrix)
-            variance = np.diagonal(matrix)
-            if not ((variance > 0).all() and (variance <= 2 * self.initial_variance).all()):  # repairs add a little
-                raise ValueError("its variances are not between 0 and the initial variance")
-            for j in range(size):  # |correlation| <= 1, but for rounding
-                if not (np.abs(matrix[j:, j]) <= np.sqrt(variance[j]) * np.sqrt(variance[j:]) + self.floor).all():
-                    raise ValueError(f"its covariances of weight {j} are larger than its variances allow")
-        self.means = means
+        variances = self._stored_variances(n_features, arrays)
+        for block, j, column in self._columns(n_features, arrays):
+            self._check_column(j, column, variances[block])
+            self.covariances[j:, j, block] = column
+        self.means = self._stored_means(arrays)
+
+    def stored(self, n_features: int, arrays: Arrays) -> Iterator[Weights]:
+        self.check_layouts(n_features, arrays)
+        means, variances = self._stored_means(arrays), self._stored_variances(n_features, arrays)
+        for block, j, column in self._columns(n_features, arrays):
+            self._check_column(j, column, variances[block])
+        yield Weights(np.arange(means.size), means.T.reshape(-1), variances.T.reshape(-1))
+
+    def _stored_means(self, arrays: Arrays) -> NDArray[np.float64]:
+        means = arrays["means"][:]
+        check_finite("mean", means)
+        return means
+
+    def _stored_variances(self, n_features: int, arrays: Arrays) -> NDArray[np.float64]:
+        variances = np.empty((self.blocks, n_features + 1))
+        for block, j, column in self._columns(n_features, arrays):
+            check_finite("covariance", column)
+            variances[block, j] = column[0]
+        if not ((variances > 0).all() and (variances <= 2 * self.initial_variance).all()):  # repairs add a little
+            raise ValueError("its variances are not between 0 and the initial variance")
+        return variances
+
+    def _columns(self, n_features: int, arrays: Arrays) -> Iterator[tuple[int, int, NDArray[np.float64]]]:
+        """The columns of the triangles of a file, each with its block and its number, from the diagonal down."""
+        numbers, start = arrays["triangles"].reshape(-1), 0
+        for block in range(self.blocks):
+            for j in range(n_features + 1):
+                stop = start + n_features + 1 - j
+                yield block, j, numbers[start:stop]
+                start = stop
+
+    def _check_column(self, j: int, column: NDArray[np.float64], variance: NDArray[np.float64]) -> None:
+        """|correlation| <= 1, but for rounding."""
+        if not (np.abs(column) <= np.sqrt(variance[j]) * np.sqrt(variance[j:]) + self.floor).all():
+            raise ValueError(f"its covariances of weight {j} are larger than its variances allow")
 
 
 class _RowView(View):

@@ -30,12 +30,12 @@ from scipy.linalg.blas import dsymm, dsymv, dsyr
 from scipy.sparse import csr_matrix
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from cwlearn.errors import DataError
+from cwlearn.errors import DataError, listed
 from cwlearn.full_state import pack, unpack
 from cwlearn.kernel_options import KernelOptions
 from cwlearn.projected_state import ROW_EFFORT, ProjectedState, View
 from cwlearn.rows import Rows
-from cwlearn.state import NONE, check_layout, check_memory
+from cwlearn.state import NONE, Arrays, check_finite, check_layout, check_memory
 
 # No row makes the variance along itself less than this part of the initial one.  It is a sum of numbers as large as the
 # latter, however small it gets, and the more confident a row, the larger its entries in Psi: so the limit is higher
@@ -46,6 +46,7 @@ TAKE_CSR = ("cosine", "laplacian", "linear", "poly", "polynomial", "rbf", "sigmo
 TINY = 1e-100
 INDEFINITE = 1e-3  # of the initial variance: no rounding makes a variance as negative as that
 FEW = 1024  # features, up to which matrices are always dense
+ROW_BYTES = 1024  # that a kept row takes, beside its numbers: objects of Python
 DENSE = 0.1  # and beyond it, where this part of the values or more are not 0
 
 Row = tuple[NDArray[np.int64], NDArray[np.float64]]  # columns and values
@@ -66,7 +67,7 @@ class Block:
 
     def make_room(self, n: int) -> None:
         if n > len(self.nu):
-            room = n + max(16, n // 5)
+            room = _room(n)
             check_memory(
                 8 * room * room, 8 * room * room, f"the coefficients of {n:,} kept rows", "a budget and so fewer rows"
             )
@@ -310,18 +311,35 @@ class KernelState(ProjectedState):
             "triangles": np.concatenate([NONE, *map(_triangle, blocks)]),
         }
 
-    def restore(self, n_features: int, arrays: dict[str, NDArray[Any]]) -> None:
-        indptr, counts, members = arrays["indptr"], arrays["counts"], arrays["members"]
-        indices, values = arrays["indices"], arrays["values"]
-        n_kept = max(0, len(indptr) - 1)
+    def check_layouts(self, n_features: int, arrays: Arrays) -> None:
+        n_kept = max(0, len(arrays["indptr"]) - 1)
         check_layout("gamma", arrays["gamma"], np.float64, (1,))
         check_layout("priors", arrays["priors"], np.float64, (self.blocks,))
-        check_layout("bounds of rows", indptr, np.int64, (n_kept + 1,))
-        check_layout("values", values, np.float64, (int(indptr[-1]),))
-        check_layout("columns", indices, np.int64, values.shape)
-        check_layout("counts", counts, np.int64, (self.blocks,))
-        rises = indptr[0] == 0 and (indptr[1:] >= indptr[:-1]).all()
-        if not rises or (counts < 0).any() or (counts > n_kept).any():
+        check_layout("bounds of rows", arrays["indptr"], np.int64, (n_kept + 1,))
+        check_layout("counts", arrays["counts"], np.int64, (self.blocks,))
+        counts = arrays["counts"][:]
+        if (counts < 0).any() or (counts > n_kept).any():
+            raise ValueError("its kept rows do not fit its state")
+        values, coefficients = int(arrays["indptr"][n_kept:][0]), int(counts.sum())
+        check_layout("values", arrays["values"], np.float64, (values,))
+        check_layout("columns", arrays["indices"], np.int64, (values,))
+        check_layout("members", arrays["members"], np.int64, (coefficients,))
+        check_layout("coefficients", arrays["coefficients"], np.float64, (coefficients,))
+        check_layout("matrices", arrays["triangles"], np.float64, (int(_cells(counts).sum()),))
+
+    def restored_bytes(self, n_features: int, arrays: Arrays) -> int:
+        kept = 16 * len(arrays["values"]) + ROW_BYTES * len(arrays["indptr"])
+        return kept + sum(block_bytes(count) for count in arrays["counts"][:].tolist() if count)
+
+    def restore(self, n_features: int, arrays: Arrays) -> None:
+        self.check_layouts(n_features, arrays)
+        indptr, indices, values = (arrays[name][:] for name in ("indptr", "indices", "values"))
+        counts, members, coefficients = (arrays[name][:] for name in ("counts", "members", "coefficients"))
+        gamma, priors = float(arrays["gamma"][:][0]), arrays["priors"][:]
+        n_kept = len(indptr) - 1
+        for name, numbers in (("values", values), ("coefficients", coefficients), ("gamma", np.array(gamma))):
+            check_finite(name, numbers)
+        if indptr[0] != 0 or not (indptr[1:] >= indptr[:-1]).all():
             raise ValueError("its kept rows do not fit its state")
         if len(indices) and not (indices.min() >= 0 and indices.max() < n_features):
             raise ValueError("its kept rows have columns that are not features")
@@ -329,37 +347,48 @@ class KernelState(ProjectedState):
         first_of_row[indptr] = True
         if not (first_of_row[1:-1] | (indices[1:] > indices[:-1])).all():
             raise ValueError("its kept rows have columns that do not rise")
-        if not (arrays["gamma"][0] > 0 or (arrays["gamma"][0] == 0 and not n_kept)):
-            raise ValueError(f"its gamma is {arrays['gamma'][0]}")
-        priors = arrays["priors"]
+        if not (gamma > 0 or (gamma == 0 and not n_kept)):
+            raise ValueError(f"its gamma is {gamma}")
         if not ((priors >= self.initial_variance) & (priors <= 2 * self.initial_variance)).all():
-            raise ValueError(f"its initial variances are {priors.tolist()}, not about {self.initial_variance}")
-        check_layout("members", members, np.int64, (int(counts.sum()),))
-        check_layout("coefficients", arrays["coefficients"], np.float64, members.shape)
-        sizes = counts * (counts + 1) // 2
-        check_layout("matrices", arrays["triangles"], np.float64, (int(sizes.sum()),))
+            raise ValueError(f"its initial variances are {listed(priors.tolist())}, not about {self.initial_variance}")
         if len(members) and not (members.min() >= 0 and members.max() < n_kept):
             raise ValueError("its coefficients are of rows that it has not kept")
         self.grow(n_features)
-        self.gamma = float(arrays["gamma"][0]) or None
+        self.gamma = gamma or None
         for start, stop in zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True):
             if not self.keep((indices[start:stop], values[start:stop]))[1]:
                 raise ValueError("a row is kept twice")
         first = first_cell = 0
-        for block, a, count, size in zip(
-            self.by_block, arrays["priors"].tolist(), counts.tolist(), sizes.tolist(), strict=True
-        ):
+        for block, a, count in zip(self.by_block, priors.tolist(), counts.tolist(), strict=True):
+            size = _cells(count)
+            triangle = arrays["triangles"][first_cell : first_cell + size]
+            check_finite("matrices", triangle)
             block.a = a
             block.make_room(count)
             block.n = count
             block.members[:count] = members[first : first + count]
-            block.nu[:count] = arrays["coefficients"][first : first + count]
-            unpack(arrays["triangles"][first_cell : first_cell + size], block.psi[:count, :count])
+            block.nu[:count] = coefficients[first : first + count]
+            unpack(triangle, block.psi[:count, :count])
             if len(np.unique(block.members[:count])) < count:
                 raise ValueError("it has two coefficients for one row")
             if (np.diagonal(block.psi) > 0).any():
                 raise ValueError("its matrices are not negative definite")
             first, first_cell = first + count, first_cell + size
+
+
+def _cells(n: Any) -> Any:
+    """Of the triangle of a matrix of n lines."""
+    return n * (n + 1) // 2
+
+
+def _room(n: int) -> int:
+    """Lines for which a matrix of n has room."""
+    return n + max(16, n // 5)
+
+
+def block_bytes(n: int) -> int:
+    """The memory that the coefficients of n rows take, with room for more, and their triangle while it is read."""
+    return 8 * (_room(n) * (_room(n) + 2) + int(_cells(n)))
 
 
 class _RowView(View):

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from cwlearn.state import NONE, TALLY, KernelRule, LinearState, State, Tally, ne
 
 # Work at a time, in nonzeros: long enough to cost nothing, short enough for Ctrl-C and a progress bar.
 BLOCK_EFFORT = 1 << 24
-SCORES_AT_ONCE = 1 << 22  # of rows x labels, where only the best label of a row is wanted
+SCORES_AT_ONCE = 1 << 22  # of rows x labels, where not all of them are wanted in the end
 EXACT_TOLERANCE = 1e-12  # of the exact update of several labels: relative error of its step
 EXACT_SWEEPS = 100  # and how often it is improved at most; seldom more than ten
 
@@ -298,17 +299,34 @@ class Learner:
         """The state that predicts: with the averaged mean, or with the prior that the rows seen suggest, where the rule
         asks for it."""
         tally, derived, state = self.tally, self._derived, self.state
-        if not (self.rule.averaged or self.rule.follows_rows) or not tally["rows"]:
+        if not self.derives:
             return state
         assert isinstance(state, DiagonalState)  # no other takes such rules
         if derived is None or derived[0] != tally:  # rows have been learned since
-            if self.rule.follows_rows:
-                length = tally["squares"] / tally["rows"]
-                state = state.shifted(max(0.0, length - 1 / state.initial_variance))
-            else:
-                state = state.with_average(tally["rows"])
-            derived = self._derived = (tally, state)
+            derived = self._derived = (tally, state.changed(partial(self.turn_into_predicting, tally)))
         return derived[1]
+
+    @property
+    def derives(self) -> bool:
+        """Whether the state that predicts is another one than that which learns."""
+        return (self.rule.averaged or self.rule.follows_rows) and self.tally["rows"] > 0
+
+    def turn_into_predicting(
+        self, tally: Tally, mean: NDArray[Any], variance: NDArray[Any], average: NDArray[np.float64]
+    ) -> None:
+        """Change weights that learn, after so many rows, into those that predict, in place.
+
+        Averaged: the mean of the means held after each row.  An update in round t counts for the rounds t..T, so that
+        is mu_T - (1/T) sum_t (t - 1) delta_t.  Or some precision is added to that of every weight, and precision * mean
+        is kept.
+        """
+        if self.rule.follows_rows:
+            precision = max(0.0, tally["squares"] / tally["rows"] - 1 / self.state.initial_variance)
+            ratio = 1 + variance.astype(np.float64) * precision
+            mean[:] = mean / ratio
+            variance[:] = variance / ratio
+        else:
+            mean -= average / tally["rows"]
 
     def margins(self, rows: Rows, only_mean: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and variance of w.x for every row, under the Gaussian over w; with more than two labels, by label."""
@@ -324,14 +342,18 @@ class Learner:
         """The number of the label that the scores, or the means of margins, decide for; of equal ones, the first."""
         return np.argmax(scores, axis=1) if self.several else (scores > 0).astype(np.int64)
 
+    def parts(self, rows: Rows, most: int | None = None) -> Iterator[tuple[slice, Rows]]:
+        """The rows in parts whose scores, one for each row and block of weights, are so many at most."""
+        step = max(1, (most or SCORES_AT_ONCE) // self.state.blocks)
+        for start in range(0, rows.n_rows, step):
+            stop = min(start + step, rows.n_rows)
+            yield slice(start, stop), rows if stop - start == rows.n_rows else rows.part(start, stop)
+
     def predictions(self, rows: Rows) -> NDArray[np.int64]:
         """The number of the label of every row."""
         numbers = np.empty(rows.n_rows, np.int64)
-        step = max(1, SCORES_AT_ONCE // self.state.blocks)
-        for start in range(0, rows.n_rows, step):
-            stop = min(start + step, rows.n_rows)
-            part = rows if stop - start == rows.n_rows else rows.part(start, stop)
-            numbers[start:stop] = self.chosen(self.margins(part, only_mean=True)[0])
+        for which, part in self.parts(rows):
+            numbers[which] = self.chosen(self.margins(part, only_mean=True)[0])
         return numbers
 
     def probabilities(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:

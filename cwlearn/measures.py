@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 BINS = 10  # of the calibration table
+FEW_LABELS = 100  # of which a table of all pairs is made
 STEP = 2**0.5  # between two places of a curve over the rows
 
 
@@ -26,7 +28,7 @@ class Measures:
 
     def __init__(self, names: list[str]) -> None:
         self.names = names
-        self.confusion = np.zeros((len(names), len(names)), np.int64)  # [true, predicted]
+        self._pairs: Counter[int] = Counter()  # rows by the numbers of both labels: of many labels few pairs are met
         self.log_loss_sum = 0.0
         self.bins = np.zeros((BINS, 3))  # rows, sum of the probability of the prediction, rows predicted correctly
 
@@ -34,8 +36,8 @@ class Measures:
         self, true: NDArray[np.int64], predicted: NDArray[np.int64], chances: NDArray[np.float64] | None = None
     ) -> None:
         """Rows with their labels, as numbers from 0, and the probability of each label."""
-        size = len(self.names)
-        self.confusion += np.bincount(size * true + predicted, minlength=size * size).reshape(size, size)
+        pairs, counts = np.unique(len(self.names) * true + predicted, return_counts=True)
+        self._pairs.update(dict(zip(pairs.tolist(), counts.tolist(), strict=True)))
         if chances is None:
             return
         rows = np.arange(len(true))
@@ -46,23 +48,39 @@ class Measures:
         for column, weights in enumerate((np.ones(len(true)), chance, (true == predicted).astype(float))):
             self.bins[:, column] += np.bincount(number, weights, minlength=BINS)
 
+    @property
+    def pairs(self) -> list[list[int]]:
+        """True label, predicted label and how many rows have both, by number, for those pairs that any row has."""
+        return [[*divmod(pair, len(self.names)), rows] for pair, rows in sorted(self._pairs.items())]
+
     def summary(self, probabilities: bool) -> dict[str, Any]:
-        """All measures, as plain numbers; what would be 0 / 0 is None."""
-        rows, right = int(self.confusion.sum()), int(self.confusion.trace())
-        by_label = {}
-        for number, name in enumerate(self.names):
-            hits = int(self.confusion[number, number])
-            by_label[name] = {
-                "rows": int(self.confusion[number].sum()),
-                "precision": _part(hits, int(self.confusion[:, number].sum())),
-                "recall": _part(hits, int(self.confusion[number].sum())),
-            }
+        """All measures, as plain numbers; what would be 0 / 0 is None.
+
+        `confusion` has a line for each true label and a column for each predicted one; beyond FEW_LABELS it is None,
+        and `confusion_pairs` has the cells that are not 0.
+        """
+        pairs, size = self.pairs, len(self.names)
+        of_label, predicted, hits = [0] * size, [0] * size, [0] * size
+        for true, guess, count in pairs:
+            of_label[true] += count
+            predicted[guess] += count
+            hits[true] += count if true == guess else 0
+        rows, right = sum(of_label), sum(hits)
+        few = size <= FEW_LABELS
         result: dict[str, Any] = {
             "rows": rows,
             "mistakes": rows - right,
             "error": _part(rows - right, rows),
-            "labels": by_label,
-            "confusion": self.confusion.tolist(),
+            "labels": {
+                name: {
+                    "rows": of_label[z],
+                    "precision": _part(hits[z], predicted[z]),
+                    "recall": _part(hits[z], of_label[z]),
+                }
+                for z, name in enumerate(self.names)
+            },
+            "confusion": _table(pairs, size) if few else None,
+            "confusion_pairs": None if few else pairs,
             "log_loss": None,
             "calibration_error": None,
             "calibration": [],
@@ -76,6 +94,13 @@ class Measures:
                 if n
             ]
         return result
+
+
+def _table(pairs: list[list[int]], size: int) -> list[list[int]]:
+    table = [[0] * size for _ in range(size)]
+    for true, predicted, rows in pairs:
+        table[true][predicted] = rows
+    return table
 
 
 class RegressionMeasures:

@@ -1,53 +1,66 @@
-"""Model files: an `.npz` archive of a JSON header and the arrays of the state, sealed by a checksum.
+"""Model files: a sealed archive of a JSON header, the arrays of the state and the names of the features.
 
-Which arrays, and what they mean, each kind of state says itself: `State.arrays`.
+Which arrays, and what they mean, each kind of state says itself: `State.arrays`.  `sealed_archive` has the form of the
+file, and finds any damage to it; `atomic_file` sees to it that under the final name there is always a whole model, the
+old one or the new one.
 
-The file is a ZIP archive of `.npy` members that `numpy.load(path, allow_pickle=False)` opens.  Its archive comment is
-the SHA-256 of everything before the digest, so that a flipped bit, a missing tail or added bytes are all found before
-a number is used.  `atomic_file` sees to it that under the final name there is always a whole model, the old one or the
-new one.
+A file may ask for far more memory than it takes itself: that of all weights, if it has but the few that were touched.
+So it says first how much it needs, and is refused if that is more than `max_memory` (on the command line: --memory), by
+default USUAL_MEMORY and USUAL_TIMES its own size.
 """
 
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
-import zipfile
-from collections.abc import Callable
-from dataclasses import asdict
-from typing import IO, Any, NoReturn
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cwlearn import sealed_archive
 from cwlearn._version import __version__
 from cwlearn.atomic_file import replace_file
+from cwlearn.class_labels import as_json, from_json, json_value
 from cwlearn.errors import ModelError, listed
 from cwlearn.kernel_options import KernelOptions
 from cwlearn.learner import Learner, Training
-from cwlearn.options import is_number, plain
+from cwlearn.options import SIZE, is_number, require
+from cwlearn.regular_file import open_regular
 from cwlearn.rules import TASKS
-from cwlearn.state import Tally
+from cwlearn.state import LARGE, Arrays, Stored, Tally
 
 FORMAT = "cwlearn model"
 VERSION = 1  # of the layout below; a release reads its own and all earlier ones
-HEADER_LIMIT = 1 << 26
-SEAL = b"cwlearn sha256 "
-DIGEST_LENGTH = 64
+HEADER_LIMIT = 1 << 30
+REASON_LENGTH = 1000  # of what an error says of a file, which may quote it
+USUAL_MEMORY, USUAL_TIMES = 1 << 30, 8
+MOST_ROWS = (
+    1 << 53
+)  # that a model may have counted: up to here sums in double are exact, and no later pass can overflow
+JSON_TIMES = 32  # what a byte of JSON becomes in memory, at most
+NAME_BYTES, BLOCK_BYTES = 96, 1024  # of a name of a feature, beside its text; of a label, where there is a kernel
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+NAMES = re.compile(rf"null|\[(?:{_STRING}(?:, {_STRING})*+)?+\]")  # as names of features are written
 
 
 def save(learner: Learner, path: str | os.PathLike[str]) -> None:
     """Write the learner to `path`, replacing what is there only when the new file is whole."""
     with learner.lock:  # nobody learns meanwhile
         members = _members(learner)
-        replace_file(path, lambda file: _write_sealed(file, members))
+        replace_file(path, lambda file: sealed_archive.write(file, members))
 
 
 def _members(learner: Learner) -> dict[str, NDArray[Any]]:
     """The arrays of a file."""
     header = json.dumps(_header(learner), ensure_ascii=True).encode("ascii")
+    if len(header) > HEADER_LIMIT:
+        raise ModelError(f"cannot save it: labels and options take {len(header):,} bytes, {HEADER_LIMIT:,} at most")
     arrays = learner.state.arrays()
     return {
         "header": np.frombuffer(header, np.uint8),
@@ -56,102 +69,93 @@ def _members(learner: Learner) -> dict[str, NDArray[Any]]:
     }
 
 
-def load(path: str | os.PathLike[str]) -> Learner:
-    """Read a learner back; anything but a whole, sound model is a ModelError that names the file."""
-
-    def fail(reason: str) -> NoReturn:
-        raise ModelError(f"{os.fspath(path)}: {reason}")
-
-    with open(path, "rb") as file:
-        try:
-            _check_seal(file, fail)
-            with zipfile.ZipFile(file) as archive:
-                if not {"header.npy", "names.npy"} <= set(archive.namelist()):
-                    fail(f"unexpected members {archive.namelist()[:5]}")
-                header = _read_header(archive)
-                learner = _new_learner(header)
-                expected = ("header", "names", *learner.state.arrays_of)
-                if sorted(archive.namelist()) != sorted(f"{name}.npy" for name in expected):
-                    fail(f"unexpected members {archive.namelist()[:5]}")
-                arrays = {name: _read_array(archive, name) for name in expected[1:]}
-            return _filled(learner, header, arrays)
-        except (ModelError, MemoryError):
-            raise
-        except Exception as error:  # whatever a sealed but senseless file can bring zipfile, json and NumPy to
-            # Which zipfile may have hidden; and a place in the file that makes no sense is no fault of the disk.
-            fault = error if isinstance(error, OSError) else error.__context__
-            if isinstance(fault, OSError) and fault.errno not in (None, errno.EINVAL, errno.EOVERFLOW):
-                raise OSError(fault.errno, fault.strerror, os.fspath(path)) from None
-            fail(f"not a sound cwlearn model: {error or type(error).__name__}")
+def load(path: str | os.PathLike[str], max_memory: int | None = None) -> Learner:
+    """Read a learner back; anything but a whole, sound model is a ModelError that names the file, and so is one that
+    would take more memory than it may."""
+    with opened(path, max_memory) as model:
+        return model.restored()
 
 
-class _Sealer:
-    """A write-only stream that hashes what passes and puts the digest in place of the last DIGEST_LENGTH bytes.
+@dataclass
+class Model:
+    """A file that is open: a learner that has everything but the numbers of its state, and these, in the file."""
 
-    Having no `seek`, it makes zipfile write straight through.
-    """
+    learner: Learner  # without features
+    n_features: int
+    arrays: Arrays
+    budget: Budget
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._hash = hashlib.sha256()
-        self._held = b""  # the last bytes so far
-
-    def write(self, data: Any) -> int:
-        view = memoryview(data).cast("B")
-        keep = min(len(view), DIGEST_LENGTH)
-        ready = self._held[: len(self._held) + keep - DIGEST_LENGTH] if keep < DIGEST_LENGTH else self._held
-        for part in (ready, view[: len(view) - keep]):
-            self._hash.update(part)
-            self._file.write(part)
-        self._held = self._held[len(ready) :] + bytes(view[len(view) - keep :])
-        return len(view)
-
-    def flush(self) -> None:
-        self._file.flush()
-
-    def seal(self) -> None:
-        self._file.write(self._hash.hexdigest().encode("ascii"))
+    def restored(self) -> Learner:
+        """The whole learner; ValueError says what is not sound."""
+        learner, state = self.learner, self.learner.state
+        state.check_layouts(self.n_features, self.arrays)
+        size = state.restored_bytes(self.n_features, self.arrays)
+        self.budget.take(size * (2 if learner.derives else 1), f"the weights of its {self.n_features:,} features")
+        state.restore(self.n_features, self.arrays)
+        return learner
 
 
-def _write_sealed(file: IO[bytes], members: dict[str, NDArray[Any]]) -> None:
-    stream = _Sealer(file)
-    with zipfile.ZipFile(stream, "w") as archive:  # type: ignore[call-overload]
-        archive.comment = SEAL + b"0" * DIGEST_LENGTH  # the last thing in the file
-        for name, array in members.items():
-            info = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))  # the same model, the same bytes
-            with archive.open(info, "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
-    stream.seal()
+@contextmanager
+def opened(path: str | os.PathLike[str], max_memory: int | None = None) -> Iterator[Model]:
+    """A model whose state is still to be read; what is wrong with it, now or while it is read, is a ModelError that
+    names the file."""
+    if max_memory is not None:
+        require("max_memory", max_memory, SIZE)
+    try:
+        with open_regular(path, ModelError) as file:
+            sealed_archive.check_seal(file)
+            yield _model(sealed_archive.members(file), Budget(os.fstat(file.fileno()).st_size, max_memory))
+    except MemoryError:
+        raise
+    except ModelError as error:
+        raise ModelError(f"{os.fspath(path)}: {error}") from None
+    except Exception as error:  # whatever a sealed but senseless file can bring zipfile, json and NumPy to
+        # Which zipfile may have hidden; and a place in the file that makes no sense is no fault of the disk.
+        fault = error if isinstance(error, OSError) else error.__context__
+        if isinstance(fault, OSError) and fault.errno not in (None, errno.EINVAL, errno.EOVERFLOW):
+            raise OSError(fault.errno, fault.strerror, os.fspath(path)) from None
+        reason = str(error)[:REASON_LENGTH] or type(error).__name__
+        raise ModelError(f"{os.fspath(path)}: not a sound cwlearn model: {reason}") from None
 
 
-def _check_seal(file: IO[bytes], fail: Callable[[str], NoReturn]) -> None:
-    size = file.seek(0, os.SEEK_END)
-    file.seek(max(0, size - len(SEAL) - DIGEST_LENGTH))
-    tail = file.read()
-    file.seek(0)
-    start = file.read(4)
-    if not tail.startswith(SEAL) or size <= len(tail):
-        if start == b"PK\x03\x04":
-            fail("not a cwlearn model, or one that was cut short, changed or added to")
-        fail("not a cwlearn model")
-    file.seek(0)
-    digest = hashlib.sha256()
-    left = size - DIGEST_LENGTH
-    while left:
-        block = file.read(min(left, 1 << 20))
-        if not block:
-            fail("the file shrank while it was read")
-        digest.update(block)
-        left -= len(block)
-    if digest.hexdigest().encode("ascii") != tail[len(SEAL) :]:
-        fail("damaged: its contents do not match its checksum")
-    file.seek(0)
+def usual_memory(size: int) -> int:
+    """What a file of so many bytes may take, unless somebody says otherwise."""
+    return USUAL_MEMORY + USUAL_TIMES * size
+
+
+class Budget:
+    """The memory that a file may ask for, and what it has asked for so far."""
+
+    def __init__(self, size: int, limit: int | None = None) -> None:
+        self._size, self._limit = size, usual_memory(size) if limit is None else limit
+        self._taken = 0
+
+    def take(self, size: int, what: str) -> None:
+        """Refuse what would be too much; a few megabytes are never that."""
+        self._taken += size
+        if self._taken > max(self._limit, LARGE):
+            raise ModelError(
+                f"a file of {self._size:,} bytes, but {what} need {self._taken:,} bytes of memory, more than "
+                f"the {self._limit:,} allowed; --memory {-(-self._taken >> 20)}M (in Python: max_memory) allows it"
+            )
+
+
+def _model(members: dict[str, sealed_archive.Member], budget: Budget) -> Model:
+    """What the arrays of a file are, all but those of the state being read and checked."""
+    if not {"header", "names"} <= members.keys():
+        raise ModelError(f"unexpected members {[*members][:5]}")
+    header = _read_header(members.pop("header"), budget)
+    names = members.pop("names")
+    learner = _new_learner(header, budget)
+    if sorted(members) != sorted(learner.state.arrays_of):
+        raise ModelError(f"unexpected members {[*members][:5]}")
+    return _filled(learner, header, members, names, budget)
 
 
 def _header(learner: Learner) -> dict[str, Any]:
     rule = {"name": learner.rule.name, **asdict(learner.rule)}
     if isinstance(rule.get("class_weight"), dict):
-        rule["class_weight"] = [[_json_value(label), float(weight)] for label, weight in rule["class_weight"].items()]
+        rule["class_weight"] = [[json_value(label), float(weight)] for label, weight in rule["class_weight"].items()]
     training = asdict(learner.training)
     if not isinstance(training["random_state"], (int, np.integer, type(None))):
         training["random_state"] = None  # a generator in mid-stream has no place in a model
@@ -160,12 +164,11 @@ def _header(learner: Learner) -> dict[str, Any]:
         "version": VERSION,
         "written_by": __version__,
         "task": learner.rule.task,
-        "rule": {name: _json_value(value) for name, value in rule.items()},
-        "kernel": learner.kernel and {name: _json_value(value) for name, value in asdict(learner.kernel).items()},
-        "training": {name: _json_value(value) for name, value in training.items()},
+        "rule": {name: json_value(value) for name, value in rule.items()},
+        "kernel": learner.kernel and {name: json_value(value) for name, value in asdict(learner.kernel).items()},
+        "training": {name: json_value(value) for name, value in training.items()},
         "labels": {
-            "dtype": learner.classes.dtype.str,
-            "values": [_json_value(label) for label in learner.classes.tolist()],
+            **as_json(learner.classes),
             "texts": learner.label_texts,
         },
         "prior": {"mean": learner.origin, "variance": learner.state.initial_variance},
@@ -180,25 +183,17 @@ def _names(learner: Learner) -> list[str] | None:
     return None if learner.feature_names is None else learner.feature_names.tolist()
 
 
-def _json_value(value: Any) -> Any:
-    """A Python value that JSON can hold."""
-    value = plain(value)
-    if not isinstance(value, (str, bool, int, float, list, type(None))):
-        raise ModelError(f"cannot save {value!r}: a model holds numbers, strings, booleans and None")
-    return value
-
-
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len({name for name, _ in pairs}) < len(pairs):
         raise ValueError("a name stands twice in the header")
     return dict(pairs)
 
 
-def _read_header(archive: zipfile.ZipFile) -> dict[str, Any]:
-    if archive.getinfo("header.npy").file_size > HEADER_LIMIT:
+def _read_header(member: Stored, budget: Budget) -> dict[str, Any]:
+    if len(member) > HEADER_LIMIT:
         raise ValueError(f"its header is larger than {HEADER_LIMIT} bytes")
-    text = _read_array(archive, "header").tobytes().decode("ascii")
-    header: dict[str, Any] = json.loads(text, object_pairs_hook=_no_duplicates)
+    budget.take(JSON_TIMES * len(member), "the texts of its header")
+    header: dict[str, Any] = json.loads(_text(member), object_pairs_hook=_no_duplicates)
     if header["format"] != FORMAT:
         raise ValueError(f"its format is {header['format']!r}")
     if header["version"] != VERSION:
@@ -209,33 +204,13 @@ def _read_header(archive: zipfile.ZipFile) -> dict[str, Any]:
     return header
 
 
-def _read_array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
-    """One member, with every size checked against the file before memory is taken for it."""
-    info = archive.getinfo(f"{name}.npy")
-    if info.compress_type != zipfile.ZIP_STORED:
-        raise ValueError(f"{name} is compressed")
-    if not info.file_size == info.compress_size <= os.fstat(archive.fp.fileno()).st_size:  # type: ignore[union-attr]
-        raise ValueError(f"{name} claims more bytes than the file has")
-    with archive.open(info) as member:
-        if np.lib.format.read_magic(member) != (1, 0):
-            raise ValueError(f"{name} is not an array of version 1.0")
-        shape, fortran, dtype = np.lib.format.read_array_header_1_0(member)
-        count = int(np.prod(shape, dtype=object))
-        size = info.file_size - member.tell()
-        if fortran or dtype.str not in ("|u1", "<i8", "<f4", "<f8") or count * dtype.itemsize != size:
-            raise ValueError(f"{name} has an unexpected layout")
-        array: NDArray[Any] = np.empty(shape, dtype)
-        flat = array.reshape(-1).view(np.uint8)
-        done = 0
-        while done < size:
-            read = member.readinto(flat[done:])  # type: ignore[attr-defined]
-            if not read:
-                raise EOFError(f"{name} is cut short")
-            done += read
-    return array
+def _text(member: Stored) -> str:
+    if member.dtype != np.uint8 or len(member.shape) != 1:
+        raise ValueError(f"a text is {member.dtype} {member.shape}")
+    return str(member[:].data, "ascii")
 
 
-def _new_learner(header: dict[str, Any]) -> Learner:
+def _new_learner(header: dict[str, Any], budget: Budget) -> Learner:
     """A learner with the options of the file, and no features yet."""
     parameters = dict(header["rule"])
     name, task = parameters.pop("name"), header["task"]
@@ -248,47 +223,48 @@ def _new_learner(header: dict[str, Any]) -> Learner:
     return Learner(
         TASKS[task][name](**parameters),
         Training(**header["training"]),
-        _labels(header["labels"]["dtype"], header["labels"]["values"], task),
+        _labels(header["labels"], task, budget, 0 if kernel is None else BLOCK_BYTES),
         0,
         None if kernel is None else KernelOptions(**kernel),
     )
 
 
-def _filled(learner: Learner, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Learner:
+def _filled(learner: Learner, header: dict[str, Any], arrays: Arrays, names: Stored, budget: Budget) -> Model:
+    """The learner with all that is not in its state."""
     n_features = header["n_features"]
     if not _is_count(n_features):
         raise ValueError(f"its number of features is {n_features!r}")
-    learner.state.restore(n_features, arrays)
     origin = header["prior"]["mean"]
     if header["prior"] != {"mean": origin, "variance": learner.state.initial_variance} or not is_number(origin):
         raise ValueError(f"its prior {header['prior']} does not fit its parameters")
     learner.origin = float(origin)
-    names = json.loads(arrays["names"].tobytes().decode("ascii"))
-    if names is not None:
-        if len(names) != n_features or not all(isinstance(name, str) for name in names):
-            raise ValueError("its names of features do not fit its state")
-        learner.feature_names = np.array(names, object)
+    learner.feature_names = _read_names(names, n_features, budget)
     learner.tally = _tally(header["tally"])
     learner.label_texts = _texts(header["labels"]["texts"], len(learner.classes))
     learner.hash_bits = _hash_bits(header["hash_bits"], n_features)
     learner.unfinished = _unfinished(header["unfinished"])
-    return learner
+    return Model(learner, n_features, arrays, budget)
 
 
-def _labels(dtype: str, values: list[Any], task: str) -> NDArray[Any]:
+def _read_names(member: Stored, n_features: int, budget: Budget) -> NDArray[Any] | None:
+    text = _text(member)
+    budget.take(3 * len(text) + NAME_BYTES * text.count('"') // 2, "the names of its features")
+    if not NAMES.fullmatch(text):
+        raise ValueError("the names of its features are not strings")
+    names = json.loads(text)
+    if names is not None and len(names) != n_features:
+        raise ValueError(f"it has {len(names)} names for its {n_features} features")
+    return None if names is None else np.array(names, object)
+
+
+def _labels(found: dict[str, Any], task: str, budget: Budget, more: int) -> NDArray[Any]:
+    """The labels of a file, each of which takes so much memory more."""
+    values = found["values"]
     if task == "regression":
         if values:
             raise ValueError(f"a regression has no labels, found {listed(values)}")
         return np.empty(0)
-    kind = np.dtype(dtype)
-    if kind.kind not in "biufUO" or kind.itemsize > HEADER_LIMIT:
-        raise ValueError(f"its labels are of type {dtype}")
-    if len(values) < 2 or not all(isinstance(value, (str, bool, int, float)) for value in values):
-        raise ValueError(f"expected two or more labels, found {listed(values)}")
-    labels = np.array(values, kind)
-    if not (labels[:-1] < labels[1:]).all():
-        raise ValueError(f"expected different, sorted labels, found {listed(values)}")
-    return labels
+    return from_json(found, lambda size: budget.take(size + more * len(values), f"its {len(values):,} labels"))
 
 
 def _texts(texts: Any, count: int) -> list[str] | None:
@@ -319,7 +295,7 @@ def _hash_bits(bits: Any, n_features: int) -> int:
 
 def _tally(counts: dict[str, Any]) -> Tally:
     whole = [counts["rows"], counts["updates"], counts["mistakes"], counts["unsolved"]]
-    if not all(map(_is_count, whole)):
+    if not all(_is_count(count) and count <= MOST_ROWS for count in whole):
         raise ValueError(f"its counts {whole} are not sound")
     sums = [counts["loss"], counts["surprise"], counts["squares"]]
     if not all(type(number) in (int, float) and 0 <= number < float("inf") for number in sums):

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cwlearn.class_labels import check_types
 from cwlearn.errors import DataError, NoExamplesError
 from cwlearn.labels import Labels, labels_for
 from cwlearn.learner import Learner, Training, row_dtype
@@ -146,6 +147,7 @@ def _opened(shard: Any) -> tuple[Any, NDArray[Any]]:
 
 def _classes(y: NDArray[Any]) -> NDArray[Any]:
     """The labels of a matrix."""
+    check_types(y)
     if y.dtype.kind == "f" and len(odd := y[y != np.floor(y)]):  # NaN among them
         raise DataError(f"label {odd.flat[0]} is not a whole number: expected a class")
     return np.unique(y)

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from cwlearn.class_labels import EXPECTED, check_labels
 from cwlearn.errors import DataError, listed
 from cwlearn.learner import Learner
 from cwlearn.merging import HOW, check_confidences
@@ -245,9 +246,11 @@ def _with_labels(engine: Engine, shards: Sequence[tuple[Any, str]], plan: Plan) 
     if texts:
         return replace(plan, labels=found, guessed=not thorough)
     try:
-        return replace(plan, classes=np.array(sorted(found)))
+        classes = np.array(sorted(found))
     except TypeError:
-        raise DataError(f"labels must be of one type, all numbers or all strings; found {[*found][:5]}") from None
+        raise DataError(f"{EXPECTED}; found {[*found][:5]}") from None
+    check_labels(classes)
+    return replace(plan, classes=classes)
 
 
 def files_as_shards(paths: Sequence[str], workers: int) -> list[tuple[str, str]]:

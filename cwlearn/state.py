@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, TypedDict
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, NamedTuple, Protocol, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +61,49 @@ def scratch_of(longest: int, blocks: int, constraints: int = 1) -> tuple[NDArray
     call has its own, so that several threads may use one state."""
     lines = 4 if blocks == 1 else 5 + 2 * min(constraints, blocks - 1, SLOTS)
     return np.empty((lines, longest + 1)), np.empty((2, longest + 1), np.int64)
+
+
+class Stored(Protocol):
+    """An array of a model file: one of NumPy's, or a `sealed_archive.Member`, whose lines are read one by one."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, lines: slice, /) -> NDArray[Any]: ...
+
+    def reshape(self, size: Any, /) -> Stored: ...
+
+
+Arrays = Mapping[str, Stored]  # of a model file, by name
+
+
+class Weights(NamedTuple):
+    """Some weights of a model file, each with its place: its number among all means, label by label within a feature,
+    of which the first is the intercept."""
+
+    places: NDArray[np.int64]
+    mean: NDArray[Any]
+    variance: NDArray[Any]
+    average: NDArray[np.float64] = NONE  # see `DiagonalState.average`; empty, but for averaged rules
+
+    def touched(self, prior_variance: float) -> NDArray[np.bool_]:
+        """Which of them are not as they were in the beginning."""
+        return touched(self.mean, self.variance, self.average, prior_variance)
+
+
+def touched(
+    mean: NDArray[Any], variance: NDArray[Any], average: NDArray[np.float64], prior_variance: float
+) -> NDArray[np.bool_]:
+    """Which weights are not as they were in the beginning."""
+    found: NDArray[np.bool_] = (mean != 0) | (variance != prior_variance)
+    if average.size:  # a mean may have come back to 0
+        found |= average != 0
+    return found
 
 
 class State(ABC):
@@ -137,10 +181,18 @@ class State(ABC):
         """All that it holds, for a model file."""
 
     @abstractmethod
-    def restore(self, n_features: int, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take over the arrays of a file, once every number in them is known to be sound; ValueError says what is not.
+    def check_layouts(self, n_features: int, arrays: Arrays) -> None:
+        """Refuse arrays of a file whose types or shapes do not fit a state like this one; ValueError says which."""
+
+    @abstractmethod
+    def restore(self, n_features: int, arrays: Arrays) -> None:
+        """Take over the arrays of a file, every number of which is checked; ValueError says what is not sound.
 
         The state is as it was built, without any feature."""
+
+    @abstractmethod
+    def restored_bytes(self, n_features: int, arrays: Arrays) -> int:
+        """The memory that this takes, beside a few megabytes to read with."""
 
 
 class LinearState(State):
@@ -155,9 +207,14 @@ class LinearState(State):
     def variance(self) -> NDArray[Any]: ...
 
     @property
-    @abstractmethod
     def touched(self) -> NDArray[np.bool_]:
         """Which weights are not as they were in the beginning, in the shape of `mean`."""
+        return touched(self.mean, self.variance, NONE, self.prior_variance)
+
+    @abstractmethod
+    def stored(self, n_features: int, arrays: Arrays) -> Iterator[Weights]:
+        """The weights of a file, some at a time, from the intercept on, and checked as in `restore`; those that are
+        left out are as they were in the beginning."""
 
     @abstractmethod
     def natural(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -182,9 +239,13 @@ def check_memory(size: int, more: int, what: str, instead: str) -> None:
         raise MemoryError(f"{what} need {size:,} bytes; {free:,} are free; {instead} need less")
 
 
-def check_layout(name: str, array: NDArray[Any], dtype: Any, shape: tuple[int, ...]) -> None:
-    """Refuse an array of a model file that is not of this type and shape, or not finite."""
+def check_layout(name: str, array: Stored, dtype: Any, shape: tuple[int, ...]) -> None:
+    """Refuse an array of a model file that is not of this type and shape."""
     if array.dtype != dtype or array.shape != shape:
         raise ValueError(f"its {name} is {array.dtype} {array.shape}, not {np.dtype(dtype)} {shape}")
-    if not np.isfinite(array).all():
+
+
+def check_finite(name: str, numbers: NDArray[Any]) -> None:
+    """Refuse numbers of a model file that are none."""
+    if not np.isfinite(numbers).all():
         raise ValueError(f"its {name} holds numbers that are not finite")

@@ -24,7 +24,7 @@ import numpy as np
 import pytest
 
 import cwlearn
-from cwlearn import model_file, rules
+from cwlearn import model_file, rules, sealed_archive
 from cwlearn.errors import ModelError
 from tests.cases import RULES, new_learner, random_rows, rows_of, rule_id
 from tests.text_cases import FullDisk
@@ -64,7 +64,21 @@ def reseal(path, change):
         members["header"] = members.get("raw header", np.frombuffer(text, np.uint8))
     members.pop("raw header", None)
     with open(path, "wb") as file:
-        model_file._write_sealed(file, members)
+        sealed_archive.write(file, members)
+
+
+def rebuilt(path, **changed):
+    """The archive anew, with the bytes of some members changed."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()} | changed
+    with open(path, "wb") as file:
+        stream = sealed_archive.Sealer(file)
+        with zipfile.ZipFile(stream, "w") as archive:
+            archive.comment = sealed_archive.SEAL + b"0" * sealed_archive.DIGEST_LENGTH
+            for name, content in members.items():
+                with archive.open(name, "w", force_zip64=True) as member:
+                    member.write(content)
+        stream.seal()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -185,7 +199,7 @@ def test_m03_every_flipped_bit_is_found(saved):
 
 def reseal_bytes(path, change):
     """The same for bytes between the members."""
-    content = bytearray(path.read_bytes())[: -model_file.DIGEST_LENGTH]
+    content = bytearray(path.read_bytes())[: -sealed_archive.DIGEST_LENGTH]
     change(content)
     path.write_bytes(content + hashlib.sha256(content).hexdigest().encode())
 
@@ -204,17 +218,10 @@ def test_m04_members_that_overlap_are_found(saved):
 def test_m05_sizes_are_checked_before_memory_is_taken(saved):
     """An array of 2^60 numbers, and a member of 4 GB, in a file of a few kilobytes."""
     with zipfile.ZipFile(saved) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    shape = re.search(rb"'shape': \(6, 2\), \} *", members["cells.npy"])
+        cells = archive.read("cells.npy")
+    shape = re.search(rb"'shape': \(6, 2\), \} *", cells)
     larger = f"'shape': ({2**60}, 2), }}".encode().ljust(len(shape[0]))
-    members["cells.npy"] = members["cells.npy"].replace(shape[0], larger)
-    with open(saved, "wb") as file:
-        stream = model_file._Sealer(file)
-        with zipfile.ZipFile(stream, "w") as archive:
-            archive.comment = model_file.SEAL + b"0" * model_file.DIGEST_LENGTH
-            for name, content in members.items():
-                archive.writestr(name, content)
-        stream.seal()
+    rebuilt(saved, **{"cells.npy": cells.replace(shape[0], larger)})
     with pytest.raises(ModelError, match="cells has an unexpected layout"):
         model_file.load(saved)
 
@@ -223,7 +230,7 @@ def test_m05_sizes_are_checked_before_memory_is_taken(saved):
         content[entry + 20 : entry + 28] = struct.pack("<II", 2**32 - 2, 2**32 - 2)
 
     reseal_bytes(saved, claim)
-    with pytest.raises(ModelError, match="header is larger than"):
+    with pytest.raises(ModelError, match=r"header\.npy claims more bytes than the file has"):
         model_file.load(saved)
 
 
@@ -263,9 +270,6 @@ def change_header(path, **changes):
         {"labels": {"dtype": "i4,i4", "values": [1, 2]}},
         {"labels": {"dtype": "O", "values": [{}, {}]}},
         {"prior": {"mean": 0.0, "variance": 2.0}},
-        {"tally": {"rows": -1, "updates": 0, "mistakes": 0, "squares": 0.0}},
-        {"tally": {"rows": 2**70, "updates": 0, "mistakes": 0, "squares": 0.0}},
-        {"tally": {"rows": 1, "updates": 0, "mistakes": 0, "squares": -1.0}},
         {"tally": {}},
         {"format": "other"},
     ],
@@ -275,6 +279,188 @@ def test_m04_m05_a_false_header_with_a_fitting_checksum_is_found(saved, changes)
     change_header(saved, **changes)
     with pytest.raises(ModelError, match="not a sound cwlearn model"):
         model_file.load(saved)
+
+
+@pytest.mark.parametrize("name", ["rows", "updates", "mistakes", "unsolved", "loss", "surprise", "squares"])
+def test_x09_counts_that_cannot_be_or_that_would_overflow_are_refused(name, saved):
+    """One entry of a sound tally at a time."""
+    counted = name in ("rows", "updates", "mistakes", "unsolved")
+    odd = [-1, -0.5, float("inf"), float("nan"), "5", None, [], True]
+    odd += [1.0, 2**53 + 1, 2**63 - 1, 2**70] if counted else [-float("inf")]
+    whole = saved.read_bytes()
+    for value in odd:
+        saved.write_bytes(whole)
+        reseal(saved, lambda header, members, value=value: header["tally"].update({name: value}))
+        with pytest.raises(ModelError, match="its counts .* are not sound" if counted else "its sums .* are not sound"):
+            model_file.load(saved)
+    saved.write_bytes(whole)
+    most = 2**53 if counted else 1e300
+    reseal(saved, lambda header, members: header["tally"].update({name: most}))
+    learner = model_file.load(saved)
+    X, y = random_rows(20, 5)
+    learner.learn(rows_of(X, learner), y)  # which adds to it, without an overflow
+    assert learner.tally[name] >= most
+
+
+@pytest.mark.parametrize(("bits", "sound"), [(0, True), (2, True), (3, False), (1, False), (-1, False), (2.0, False)])
+def test_x09_bits_of_hashes_that_do_not_fit_the_features_are_refused(bits, sound, tmp_path):
+    model_file.save(new_learner(rules.AROW(), 4), tmp_path / "m.npz")
+    change_header(tmp_path / "m.npz", hash_bits=bits)
+    if sound:
+        assert model_file.load(tmp_path / "m.npz").hash_bits == bits
+    else:
+        with pytest.raises(ModelError, match="do not fit its 4 features"):
+            model_file.load(tmp_path / "m.npz")
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (lambda cells: cells + b"\0", "cells has an unexpected layout"),
+        (lambda cells: cells[:-1], "cells has an unexpected layout"),
+        (lambda cells: cells[:40], "not a sound"),
+        (lambda cells: b"", "not a sound"),
+        (lambda cells: cells.replace(b"(6, 2)", b"(3, 2)"), "cells has an unexpected layout"),
+        (lambda cells: cells.replace(b"(6, 2)", b"(9, 2)"), "cells has an unexpected layout"),
+        (lambda cells: cells.replace(b"(6, 2), ", b"(-6, -2)"), "not a sound"),
+        (lambda cells: cells.replace(b"(6, 2)", b"(12,) "), "its state is float32 (12,), not float32 (6, 2)"),
+        (lambda cells: cells.replace(b"<f4", b"<i4"), "cells has an unexpected layout"),
+        (lambda cells: cells.replace(b"\x93NUMPY\x01", b"\x93NUMPY\x02"), "cells is not an array of version 1.0"),
+    ],
+)
+def test_x09_an_array_that_is_not_as_long_as_its_member_is_refused(array, message, saved):
+    with zipfile.ZipFile(saved) as archive:
+        cells = archive.read("cells.npy")
+    rebuilt(saved)
+    model_file.load(saved)  # the same arrays, in the same order
+    rebuilt(saved, **{"cells.npy": array(cells)})
+    with pytest.raises(ModelError, match=re.escape(message)):
+        model_file.load(saved)
+
+
+def entries(content):
+    """Where the entries of the directory begin."""
+    return [match.start() for match in re.finditer(b"PK\x01\x02", content)]
+
+
+def put(content, place, form, *values):
+    content[place : place + struct.calcsize(form)] = struct.pack(form, *values)
+
+
+def sizes(number, size):
+    """Both sizes of a member, in the directory."""
+    return lambda content: put(content, entries(content)[number] + 20, "<II", size, size)
+
+
+def insert_before_members(content):
+    content[:0] = b"something"
+
+
+def insert_before_the_directory(content):
+    content[entries(content)[0] : entries(content)[0]] = b"something"
+
+
+def fit_directory(content):
+    """Let the end of the directory say where it begins."""
+    put(content, content.index(b"PK\x05\x06") + 16, "<I", entries(content)[0])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (insert_before_members, "there is something before header.npy"),
+        (lambda content: (insert_before_members(content), fit_directory(content)), "not a sound cwlearn model"),
+        (insert_before_the_directory, "there is something before header.npy"),
+        (
+            lambda content: (insert_before_the_directory(content), fit_directory(content)),
+            "there is something behind its members",
+        ),
+        (sizes(1, 2**31), "cells.npy claims more bytes than the file has"),
+        (sizes(1, 100), "cells has an unexpected layout"),
+        (sizes(4, 0), "not a sound cwlearn model"),
+        (lambda content: put(content, entries(content)[1] + 20, "<I", 7), "cells.npy is compressed or encrypted"),
+        (lambda content: put(content, entries(content)[1] + 10, "<H", 8), "cells.npy is compressed or encrypted"),
+        (lambda content: put(content, entries(content)[1] + 8, "<H", 9), "cells.npy is compressed or encrypted"),
+        (lambda content: put(content, 0, "<4s", b"PK\x03\x05"), "there is no header.npy where it should be"),
+        (lambda content: put(content, 30, "<6s", b"Header"), "there is no header.npy where it should be"),
+        (
+            lambda content: put(content, entries(content)[1] + 42, "<I", 0),
+            "there is something before cells.npy, or it overlaps another member",
+        ),
+    ],
+)
+def test_x09_an_archive_with_gaps_overlaps_or_a_beginning_of_its_own_is_refused(change, message, saved):
+    reseal_bytes(saved, change)
+    with pytest.raises(ModelError, match=re.escape(message)):
+        model_file.load(saved)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_x09_a_member_that_is_there_twice_is_refused(saved):
+    def change(content):
+        names = [content.index(b"average.npy", entries(content)[0]), content.index(b"average.npy")]
+        for place in names:
+            content[place : place + 11] = b"cellsxx.npy"
+
+    reseal_bytes(saved, change)
+    with pytest.raises(ModelError, match="unexpected members"):
+        model_file.load(saved)
+    with open(saved, "wb") as file:
+        stream = sealed_archive.Sealer(file)
+        with zipfile.ZipFile(stream, "w") as archive:
+            archive.comment = sealed_archive.SEAL + b"0" * sealed_archive.DIGEST_LENGTH
+            for _ in range(2):
+                with archive.open("header.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, np.zeros(3, np.uint8), version=(1, 0))
+        stream.seal()
+    with pytest.raises(ModelError, match=r"unexpected member header\.npy"):
+        model_file.load(saved)
+
+
+class WatchedLock:
+    """Counts who is inside."""
+
+    inside = 0
+
+    def __enter__(self):
+        self.inside += 1
+
+    def __exit__(self, *error):
+        self.inside -= 1
+
+
+def test_x09_nobody_learns_while_a_model_is_saved(learner, tmp_path, monkeypatch):
+    """The arrays are the learner's own, so they must stay as they are until the last of them is written."""
+    learner.lock = WatchedLock()
+    seen = []
+
+    def watched(work):
+        def do(*args):
+            seen.append(learner.lock.inside)
+            return work(*args)
+
+        return do
+
+    monkeypatch.setattr(model_file, "_members", watched(model_file._members))
+    monkeypatch.setattr(model_file, "replace_file", watched(model_file.replace_file))
+    monkeypatch.setattr(sealed_archive, "write", watched(sealed_archive.write))
+    model_file.save(learner, tmp_path / "m.npz")
+    assert seen == [1, 1, 1]
+    assert learner.lock.inside == 0
+
+
+def test_x09_a_header_that_could_not_be_read_back_is_not_written(learner, tmp_path, monkeypatch):
+    monkeypatch.setattr(model_file, "HEADER_LIMIT", 100)
+    with pytest.raises(ModelError, match=r"cannot save it: labels and options take \d+ bytes, 100 at most"):
+        model_file.save(learner, tmp_path / "m.npz")
+    assert os.listdir(tmp_path) == []
+
+
+def test_x09_an_error_does_not_quote_all_of_a_file(saved):
+    change_header(saved, labels={"dtype": "float64", "values": [-1.0, 1.0], "texts": "x" * 10**6})
+    with pytest.raises(ModelError, match="its texts of labels are x") as caught:
+        model_file.load(saved)
+    assert len(str(caught.value)) < 2000
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,11 @@ except ImportError:
     sys.exit("atheris is needed: pip install -e '.[test,proof]'")
 import sklearn.metrics.pairwise  # noqa: F401  a model with a kernel would load it, and take a second for that
 
-TARGETS = {"text": ["svmlight", "bad_lines"], "model": ["model_file"], "csr": ["rows"]}  # and their modules
+TARGETS = {  # and their modules
+    "text": ["svmlight", "bad_lines"],
+    "model": ["model_file", "sealed_archive"],
+    "csr": ["rows"],
+}
 CORPUS = Path(__file__).parent / "corpus"
 
 

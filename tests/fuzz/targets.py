@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from cwlearn import model_file, rules
+from cwlearn import model_file, rules, sealed_archive
 from cwlearn.bad_lines import find_flaw
 from cwlearn.errors import DataError, ModelError
 from cwlearn.learner import Learner, Training
@@ -201,10 +201,12 @@ def _two_rows(n_features: int, dtype: Any) -> Rows:
 def _restored(header: Any, arrays: dict[str, np.ndarray]) -> Learner:
     """What `load` does with what the archive holds."""
     try:
-        learner = model_file._new_learner(header)
+        budget = model_file.Budget(sum(array.nbytes for array in arrays.values()))
+        learner = model_file._new_learner(header, budget)
         if sorted(arrays) != sorted(("names", *learner.state.arrays_of)):
             raise ValueError("unexpected members")
-        return model_file._filled(learner, header, {name: array.copy() for name, array in arrays.items()})
+        copies = {name: array.copy() for name, array in arrays.items()}
+        return model_file._filled(learner, header, copies, copies.pop("names"), budget).restored()
     except MemoryError:
         raise
     except Exception as error:
@@ -232,7 +234,7 @@ def _sound_header(number: int, n_labels: int) -> bytes:
 @functools.cache
 def _sound_file(number: int) -> bytes:
     stream = io.BytesIO()
-    model_file._write_sealed(stream, _sound(number, 2))
+    sealed_archive.write(stream, _sound(number, 2))
     return stream.getvalue()
 
 
@@ -241,8 +243,8 @@ def _resealed(source: Bytes) -> bytes:
     raw = bytearray(_sound_file(source.below(len(RULES))))
     for _ in range(1 + source.below(4)):
         raw[source.number(2) % len(raw)] = source.number()
-    digest = hashlib.sha256(raw[: -model_file.DIGEST_LENGTH]).hexdigest().encode("ascii")
-    return bytes(raw[: -model_file.DIGEST_LENGTH]) + digest
+    digest = hashlib.sha256(raw[: -sealed_archive.DIGEST_LENGTH]).hexdigest().encode("ascii")
+    return bytes(raw[: -sealed_archive.DIGEST_LENGTH]) + digest
 
 
 def _changed_header(header: dict[str, Any], source: Bytes) -> Any:
