@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+SOON = 0.01  # seconds
 
 
 class Terminated(BaseException):
@@ -55,7 +58,11 @@ def interrupts_wait() -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """Make signals exceptions, so that temporary files are removed on the way out; the third one does not wait."""
+    """Make signals exceptions, so that temporary files are removed on the way out; the third one does not wait.
+
+    An exception that arises in a finaliser (the `__del__` of an object, say) is lost: Python prints it and goes on.  So a
+    signal that falls there is sent once more.
+    """
     count = 0
 
     def end(number: int, frame: Any) -> None:
@@ -65,5 +72,20 @@ def ended_by_signals() -> Iterator[None]:
             os._exit(128 + number)
         raise KeyboardInterrupt if number == signal.SIGINT else Terminated(number)
 
-    with handled(end, "SIGINT", "SIGTERM", "SIGHUP"):
-        yield
+    def lost(unraisable: Any) -> None:
+        nonlocal count
+        if not issubclass(unraisable.exc_type, (KeyboardInterrupt, Terminated)):
+            before(unraisable)
+            return
+        count -= 1
+        number = getattr(unraisable.exc_value, "number", signal.SIGINT)
+        again = threading.Timer(SOON, os.kill, (os.getpid(), number))  # when the finaliser is done
+        again.daemon = True
+        again.start()
+
+    before, sys.unraisablehook = sys.unraisablehook, lost
+    try:
+        with handled(end, "SIGINT", "SIGTERM", "SIGHUP"):
+            yield
+    finally:
+        sys.unraisablehook = before
