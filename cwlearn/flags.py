@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import Field, fields
 from typing import Any
 
-from cwlearn.options import BOOLEAN, Check, Options
+from cwlearn.options import BOOLEAN, Check, LabelError, Options
 from cwlearn.rules import RULES
 
 Group = Any  # what argparse's add_argument_group returns
@@ -24,6 +24,8 @@ def checked(check: Check) -> Callable[[str], Any]:
         try:
             value = check.read(text)
             understood = check.accepts(value)
+        except LabelError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
         except ValueError:
             understood = False
         if not understood:
