@@ -18,6 +18,7 @@ from cwlearn.cli_scoring import add_data_flags, scored
 from cwlearn.errors import UsageError
 from cwlearn.learner import Learner
 from cwlearn.rows import Rows
+from cwlearn.svmlight import Batch
 from cwlearn.text_files import STDIN
 
 EXAMPLE = """\
@@ -40,7 +41,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "first line names them",
     )
     kind.add_argument("--std", action="store_true", help="regression: add the standard deviation of what is predicted")
-    parser.add_argument("--no-labels", action="store_true", help="lines begin with a feature, not with a label")
+    parser.add_argument(
+        "--no-labels",
+        action="store_true",
+        help="lines begin with a feature, not with a label, and each gives one line: an empty one, or one with a "
+        "comment only, is a row without features; one that --on-bad-line skips gives an empty line",
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -66,9 +72,10 @@ def run(arguments: argparse.Namespace) -> None:
         nonlocal rows
         if arguments.proba or (arguments.margin and learner.several):
             file.write(f"labels {' '.join(learner.label_names)}\n".encode())
-        for _, known in scored(learner, arguments, not arguments.no_labels):
+        for batch, known in scored(learner, arguments, not arguments.no_labels):
             rows += known.n_rows
-            lines = memoryview(_prediction_lines(learner, known, arguments))
+            text = _prediction_lines(learner, known, arguments)
+            lines = memoryview(_with_gaps(text, batch) if arguments.no_labels and len(batch.bad) else text)
             while lines:  # a file without a buffer may take a part only
                 lines = lines[file.write(lines) :]
 
@@ -78,6 +85,13 @@ def run(arguments: argparse.Namespace) -> None:
         replace_file(arguments.output, write)
     if arguments.json:
         print(json.dumps({"rows": rows, "output": arguments.output, "seconds": time.perf_counter() - start}))
+
+
+def _with_gaps(text: bytes, batch: Batch) -> bytes:
+    """Predictions with an empty line for each line that was left out, so that lines answer to lines."""
+    gaps = {line for line, _ in batch.left_out()}
+    predicted = iter(text.split(b"\n"))
+    return b"".join(b"\n" if line in gaps else next(predicted) + b"\n" for line in range(batch.n_lines))
 
 
 def _prediction_lines(learner: Learner, rows: Rows, arguments: argparse.Namespace) -> bytes:

@@ -307,7 +307,7 @@ def test_d05_a_shard_with_one_label_or_none_at_all_is_welcome(tmp_path):
 def test_a_label_that_was_overlooked_is_learned_by_all(tmp_path, monkeypatch, shuffle, place):
     """The third label stands in one line of one shard: all of them are learned from again, with all labels."""
     monkeypatch.setattr(shard_tasks, "SAMPLE_BYTES", 200)
-    monkeypatch.setattr("cwlearn.labels.PLACES", 2)
+    monkeypatch.setattr("cwlearn.text_files.PLACES", 2)
     lines = ["+1 1:1\n", "-1 2:1\n"] * 4000
     paths = [tmp_path / name for name in "abc"]
     paths[0].write_text("".join(lines))
@@ -330,7 +330,7 @@ def test_a_label_that_was_overlooked_is_learned_by_all(tmp_path, monkeypatch, sh
 
 def test_labels_are_found_though_some_lines_show_one_only(tmp_path, monkeypatch):
     monkeypatch.setattr(shard_tasks, "SAMPLE_BYTES", 200)
-    monkeypatch.setattr("cwlearn.labels.PLACES", 1)
+    monkeypatch.setattr("cwlearn.text_files.PLACES", 1)
     (tmp_path / "a").write_text("1 1:1\n" * 5000 + "2 2:1\n")
     learner, _ = in_threads([tmp_path / "a"], workers=1)
     assert learner.classes.tolist() == [1, 2]
