@@ -289,6 +289,19 @@ def test_one_large_file_is_shared_by_all_workers(tmp_path):
     assert bits(learner) == bits((sums[0] + sums[1] + sums[2]).learner())
 
 
+def test_f03_the_mark_of_utf_8_is_skipped_in_the_first_part_of_a_file_only(tmp_path):
+    path = tmp_path / "data.svm"
+    mark = b"\xef\xbb\xbf"
+    path.write_bytes(mark + b"1 1:1\n" * 10 + b"-1 2:1\n" * 10)
+    parts = split(str(path), 2)
+    assert [part.start for part in parts] == [0, 70]
+    assert [sum(batch.rows.n_rows for batch in Reader(part)) for part in parts] == [11, 9]
+    path.write_bytes(b"1 1:1\n" * 10 + mark + b"-1 2:1\n" * 10)
+    inside = Part(str(path), 60, path.stat().st_size)
+    with pytest.raises(DataError, match=r"data\.svm:11:1: label is not a number"):
+        list(Reader(inside))
+
+
 def test_d05_a_shard_with_one_label_or_none_at_all_is_welcome(tmp_path):
     texts = {"a": "1 1:1\n1 2:1\n", "b": "2 3:1\n", "c": "", "d": "3 1:1\n1 2:2\n"}
     for name, text in texts.items():

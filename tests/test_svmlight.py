@@ -31,11 +31,12 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file, load_svmlight_files
 
 from cwlearn import DataError, _svmlight, iter_svmlight, machine, native, read_svmlight
-from cwlearn._svmlight import BAD_LINE, DONE, PADDING, TOO_WIDE, power_of_ten
+from cwlearn._svmlight import BAD_LINE, DONE, PADDING, TOO_WIDE, checksum_lines, power_of_ten
 from cwlearn.pipeline import in_order
 from cwlearn.row_store import MemoryStore
 from cwlearn.rows import as_rows
 from cwlearn.svmlight import Reader, Reading
+from cwlearn.text_files import Beginning
 from tests.cases import reserved
 
 # How the parser can be run on this processor: a compiled module, and whether it finds marks 64 bytes at once.
@@ -661,6 +662,64 @@ def test_t01_the_same_bits_with_any_number_of_threads(tmp_path, dtype):
     X, y, queries = read_svmlight(paths, dtype=dtype, query_id=True, zero_based=True, threads=8)
     assert [np.diff(X.indptr).tolist(), X.indices.tolist(), X.data.tolist()] == expected[:3]
     assert [y.tolist(), queries.tolist()] == expected[3:5]
+
+
+def checksums(reader):
+    """What is known of a text when all of it has been read."""
+    beginning = Beginning()
+    for batch in reader:
+        beginning = beginning.and_then(batch.n_lines, batch.checksum)
+    return beginning
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_x06_the_checksum_of_a_text_does_not_depend_on_the_chunks(tmp_path, threads):
+    text = random_text(200)
+    path, last = written(tmp_path / "a", text), len(text.split(b"\n"))
+    expected = checksums(Reader(path, checksums=True))
+    assert expected.lines == last
+    for chunk_bytes in (50, 100, 333, 5000):
+        assert checksums(Reader(path, threads=threads, chunk_bytes=chunk_bytes, checksums=True)) == expected
+    whole = checksum_lines(np.frombuffer(text + b"\n", np.uint8), 0, len(text) + 1)
+    assert (expected.lines, whole) == (last, expected.checksum)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.binary(max_size=40).map(lambda line: line.replace(b"\n", b"")), min_size=1), st.data())
+def test_x06_a_checksum_tells_of_every_byte_and_of_the_order_of_lines(lines, data):
+    def of(lines):
+        text = b"".join(line + b"\n" for line in lines)
+        return checksum_lines(np.frombuffer(text, np.uint8), 0, len(text))
+
+    cut = data.draw(st.integers(0, len(lines)))
+    assert Beginning().and_then(cut, of(lines[:cut])).and_then(len(lines) - cut, of(lines[cut:])).checksum == of(lines)
+    number = data.draw(st.integers(0, len(lines) - 1))
+    line = lines[number]
+    place = data.draw(st.integers(0, len(line)))
+    for other in (line[:place] + b"\0" + line[place:], line[:place] + b"\0" + line[place + 1 :], line[:place]):
+        assert (of([*lines[:number], other, *lines[number + 1 :]]) == of(lines)) == (other == line)
+    assert (of(lines[::-1]) == of(lines)) == (lines[::-1] == lines)
+
+
+@pytest.mark.parametrize(("start", "stop"), [(-1, 2), (0, 1), (0, 5), (3, 2)])
+def test_x06_a_checksum_is_of_whole_lines(start, stop):
+    with pytest.raises(ValueError, match="must end with a line"):
+        checksum_lines(np.frombuffer(b"1\n2\n", np.uint8), start, stop)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_x02_without_labels_rows_are_lines(tmp_path, threads):
+    """Whatever the chunks, and with lines that are left out."""
+    lines = [b"1:1", b"", b"# c", b" \t", b"2:2 # 3", b"x", b"\r", b"7:1e39", b"", b"3:1e30 4:4", b"5", b"9:9"]
+    path = written(tmp_path / "a", b"\n".join(lines))
+    for chunk_bytes in (16, 20, 31, 1 << 20):
+        told = []
+        reading = Reading(on_bad_line="skip")
+        options = {"labelled": False, "threads": threads, "chunk_bytes": chunk_bytes, "tell": told.append}
+        found = everything(Reader(path, reading, **options))
+        assert found[5] == [1, 2, 3, 4, 5, 7, 9, 10, 12]
+        assert found[0] == [1, 0, 0, 0, 1, 0, 0, 2, 1]
+        assert [flaw.line for flaw in told] == [6, 8, 11]
 
 
 @pytest.mark.parametrize("rows", [1, 7, 100, 399, 400, 401, 10_000])
