@@ -310,7 +310,7 @@ def test_x06_a_checkpoint_does_not_go_on_if_what_it_has_read_was_changed(
 @pytest.mark.parametrize("mode", ["one pass", "shuffled"])
 def test_x06_force_learns_from_changed_data_as_new_ones(mode, text, tmp_path, interrupt):
     train = ["train", text, "-m", tmp_path / "m.npz", *MODES[mode], "--quiet"]
-    checkpoint = interrupted(train, tmp_path, interrupt)
+    checkpoint = interrupted(train, tmp_path, interrupt).rename(tmp_path / "kept.npz")
     done = model_file.load(checkpoint).tally["rows"]
     content = text.read_bytes().decode()
     text.write_text(changed(content), newline="")
