@@ -2,6 +2,8 @@
 
     line    = [label [" qid:" integer] {" " index ":" value}] ["#" comment] "\\n"
 
+Without labels, every line is a row: one without data is a row without entries, so that rows can be counted by lines.
+
 `parse_rows` stops at the first line that is not of this form.  What is wrong with it is not told here: `bad_lines.py`
 reads that one line again, slowly, and finds the words.
 
@@ -24,6 +26,7 @@ cdef extern from "_svmlight.h":
     void four_numbers "cwlearn_four_numbers" (uint32_t* out, const uint8_t* base, const int16_t* marks) noexcept nogil
     void make_locale "cwlearn_make_locale" () noexcept nogil
     double rounded_by_libc "cwlearn_strtod" (const char* text) noexcept nogil
+    uint64_t little_endian "cwlearn_little_endian" (uint64_t word) noexcept nogil
 
 cdef extern from "_subnormals.h":
     unsigned int keep_subnormals "cwlearn_keep_subnormals" () noexcept nogil
@@ -42,6 +45,8 @@ ctypedef const uint8_t* Place
 PADDING = 64                  # bytes that must stand before and after a text: words are read beyond its ends
 cdef Py_ssize_t PADDED = PADDING
 cdef uint64_t GOLDEN = 0x9E3779B97F4A7C15    # 2^64 / golden ratio: multiples of it spread evenly (Knuth, TAOCP 3, 6.4)
+LINE_BASE = 0xD1342543DE82EF95    # of checksums (Steele, Vigna, Software: Practice and Experience 52, 2022)
+cdef uint64_t BASE = LINE_BASE
 cdef enum Status:             # of a line, and so of a text
     FINE, BAD, WIDE
 DONE, BAD_LINE, TOO_WIDE = FINE, BAD, WIDE   # for Python
@@ -284,7 +289,7 @@ def parse_rows(
     """Append the rows of text[start:stop], whole lines, to the first `n_rows` rows in the arrays.
 
     queries         by row, or empty if they are not wanted
-    labelled        lines begin with a label
+    labelled        lines begin with a label, or are without data and no rows
     lowest_allowed  index: 0, or 1 where it counts from one
     sort            accept indices that do not rise
     hash_bits       hash the indices to so many bits, or 0
@@ -293,12 +298,14 @@ def parse_rows(
     status is DONE, BAD_LINE (where: the start of that line), or TOO_WIDE for an index beyond int32.
     """
     cdef int64_t size = stop - start
+    cdef int64_t most_rows = n_rows + (size // 2 + 1 if labelled else size)
     if not PADDED <= start <= stop <= text.shape[0] - PADDED or (size and text[stop - 1] != c"\n"):
         raise ValueError("the text must end with a line, between paddings")
-    # A row has two bytes at least ("1\n"), an entry four ("1:1 "), or one less at the end of a line.
-    if n_rows < 0 or indptr.shape[0] < n_rows + size // 2 + 2 or labels.shape[0] < n_rows + size // 2 + 1:
+    # A row has two bytes at least ("1\n"), or one without a label; an entry has four ("1:1 "), or one less at the end
+    # of a line.
+    if n_rows < 0 or indptr.shape[0] <= most_rows or labels.shape[0] < most_rows:
         raise ValueError("the arrays are too short for the rows of the text")
-    if queries.shape[0] and queries.shape[0] < n_rows + size // 2 + 1:
+    if queries.shape[0] and queries.shape[0] < most_rows:
         raise ValueError("the array of queries is too short for the rows of the text")
     if not 0 <= indptr[n_rows] <= min(indices.shape[0], values.shape[0]) - size // 4 - 1:
         raise ValueError("the arrays are too short for the entries of the text")
@@ -319,7 +326,7 @@ def parse_rows(
     cdef int64_t query
     cdef double label = 0
     cdef int status = FINE
-    cdef bint is_row
+    cdef bint has_data, is_row
     cdef int16_t[1 + WINDOW + 64] offsets
     cdef uint32_t[WINDOW + 64] numbers
     cdef Marks marks
@@ -335,14 +342,16 @@ def parse_rows(
             line = p
             while is_blank(p):
                 p += 1
-            is_row = p[0] != c"\n" and p[0] != c"#"
+            has_data = p[0] != c"\n" and p[0] != c"#"
+            is_row = has_data or not labelled
             status = BAD
-            if is_row:
+            count = 0
+            query = 0
+            if has_data:
                 if labelled:
                     p = read_long_number(p, &label)
                     if p == NULL or not ends_here(p):
                         break
-                query = 0
                 p = read_entries(p, &marks, index0 + n, value0 + n, &count, &query, labelled, &status)
                 if p == NULL:
                     break
@@ -374,3 +383,47 @@ def parse_rows(
             lines += 1
         as_before(before)
     return status, n_rows, lines, (line if status else end) - base, lowest, highest
+
+
+cdef inline uint64_t mixed(uint64_t h, uint64_t word) noexcept nogil:
+    """One to one in both: what differs once can be made up for only by chance."""
+    h = (h ^ word) * GOLDEN
+    return h ^ h >> 32
+
+
+cdef uint64_t checksum_of_line(Place p, Place end) noexcept nogil:
+    """Of its words, the even and the odd ones by themselves, so that the processor works at two of them at once."""
+    cdef uint64_t even = <uint64_t> (end - p)
+    cdef uint64_t odd = GOLDEN
+    cdef uint64_t[2] words
+    while end - p >= 16:
+        memcpy(words, p, 16)
+        even = mixed(even, little_endian(words[0]))
+        odd = mixed(odd, little_endian(words[1]))
+        p += 16
+    words[0] = words[1] = 0
+    memcpy(words, p, end - p)
+    return mixed(mixed(even, little_endian(words[0])), mixed(odd, little_endian(words[1])))
+
+
+def checksum_lines(const uint8_t[::1] text, int64_t start, int64_t stop):
+    """A number of 64 bits that tells the lines of text[start:stop] from others, by chance apart.
+
+    Of lines behind others it is added to that of the others, times LINE_BASE to the power of the number of lines: so
+    what it comes to for a text does not depend on how that was cut.
+    """
+    if not 0 <= start <= stop <= text.shape[0] or (start < stop and text[stop - 1] != c"\n"):
+        raise ValueError("the text must end with a line")
+    cdef uint64_t sum = 0
+    cdef Place p
+    cdef Place end
+    cdef Place line_end
+    if start == stop:
+        return 0
+    p, end = &text[start], &text[stop - 1] + 1
+    with nogil:
+        while p < end:
+            line_end = <Place> memchr(p, c"\n", end - p)
+            sum = sum * BASE + checksum_of_line(p, line_end)
+            p = line_end + 1
+    return sum

@@ -17,6 +17,7 @@ from cwlearn.cli_scoring import add_data_flags, loaded, scored
 from cwlearn.errors import UsageError
 from cwlearn.learner import Learner
 from cwlearn.rows import Rows
+from cwlearn.svmlight import Batch
 from cwlearn.text_files import STDIN
 
 LINES_AT_ONCE = 1 << 18  # scores that are written as text together
@@ -40,7 +41,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "first line names them",
     )
     kind.add_argument("--std", action="store_true", help="regression: add the standard deviation of what is predicted")
-    parser.add_argument("--no-labels", action="store_true", help="lines begin with a feature, not with a label")
+    parser.add_argument(
+        "--no-labels",
+        action="store_true",
+        help="lines begin with a feature, not with a label, and each gives one line: an empty one, or one with a "
+        "comment only, is a row without features; one that --on-bad-line skips gives an empty line",
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -67,10 +73,11 @@ def run(arguments: argparse.Namespace) -> None:
         nonlocal rows
         if arguments.proba or (arguments.margin and learner.several):
             file.write(f"labels {' '.join(names)}\n".encode("utf-8", "backslashreplace"))
-        for _, known in scored(learner, arguments, not arguments.no_labels):
+        for batch, known in scored(learner, arguments, not arguments.no_labels):
             rows += known.n_rows
-            for _, part in learner.parts(known, at_once):
-                lines = memoryview(_prediction_lines(learner, part, names, arguments))
+            texts = (_prediction_lines(learner, part, names, arguments) for _, part in learner.parts(known, at_once))
+            for text in [_with_gaps(b"".join(texts), batch)] if arguments.no_labels and len(batch.bad) else texts:
+                lines = memoryview(text)
                 while lines:  # a file without a buffer may take a part only
                     lines = lines[file.write(lines) :]
 
@@ -85,6 +92,13 @@ def run(arguments: argparse.Namespace) -> None:
 def _with_numbers(arguments: argparse.Namespace) -> bool:
     """Whether there are numbers beside each prediction."""
     return bool(arguments.proba or arguments.margin or arguments.std)
+
+
+def _with_gaps(text: bytes, batch: Batch) -> bytes:
+    """Predictions with an empty line for each line that was left out, so that lines answer to lines."""
+    gaps = {line for line, _ in batch.left_out()}
+    predicted = iter(text.split(b"\n"))
+    return b"".join(b"\n" if line in gaps else next(predicted) + b"\n" for line in range(batch.n_lines))
 
 
 def _prediction_lines(learner: Learner, rows: Rows, names: list[str], arguments: argparse.Namespace) -> bytes:

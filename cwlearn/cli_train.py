@@ -21,7 +21,7 @@ from cwlearn.labels import labels_for
 from cwlearn.learner import BUILT_WITH, Learner, Training, check_update
 from cwlearn.machine import free_memory
 from cwlearn.messages import say, tell_repeated
-from cwlearn.options import POSITIVE, SEED
+from cwlearn.options import POSITIVE, SEED, LabelError, label_value
 from cwlearn.out_of_core import Run, Space
 from cwlearn.rules import RULES, TASKS, Rule
 from cwlearn.shard_tasks import Share
@@ -79,7 +79,10 @@ def _labels(text: str) -> dict[float, str]:
     parts = [part.strip() for part in text.split(",")]
     if not all(DECIMAL.fullmatch(part.encode()) and math.isfinite(float(part)) for part in parts):
         raise argparse.ArgumentTypeError(f"must be numbers with commas between them, got {text!r}")
-    labels = {float(part): part for part in parts}
+    try:
+        labels = {label_value(part): part for part in parts}
+    except LabelError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
     if len(labels) < max(2, len(parts)):
         raise argparse.ArgumentTypeError(f"must be two or more different labels, got {text!r}")
     return labels
@@ -253,7 +256,7 @@ def chosen_options(arguments: argparse.Namespace, learner: Learner | None) -> tu
 def take_up(unfinished: dict[str, Any], run: Run, force: bool) -> None:
     """A checkpoint goes on only with the run that it is a part of; forced, it begins the data anew."""
     now = {**run.progress(), "memory": run.space.memory if unfinished["memory"] else None}
-    ignored = ["done", "max_bad", *([] if now["memory"] else ["memory"])]
+    ignored = ["done", "lines", "checksum", "max_bad", *([] if now["memory"] else ["memory"])]
     differences = [
         f"{name} {json.dumps(unfinished.get(name))}, now {json.dumps(now[name])}"
         for name in now
@@ -265,7 +268,7 @@ def take_up(unfinished: dict[str, Any], run: Run, force: bool) -> None:
             f"from as new ones"
         )
     if not differences:
-        run.take_up(unfinished)
+        run.take_up(unfinished, force)
 
 
 def what_was_kept(run: Run, attendant: Attendant, checkpoint: str | None, model: str) -> str:

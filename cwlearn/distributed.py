@@ -16,7 +16,7 @@ from cwlearn.learner import Learner, label_text
 from cwlearn.machine import usable_cores
 from cwlearn.messages import say
 from cwlearn.online_estimator import Linear, tell_unsolved
-from cwlearn.options import COUNT, is_number, require
+from cwlearn.options import COUNT, is_number, label_value, require
 from cwlearn.out_of_core import Space
 from cwlearn.shard_sources import as_list, named
 from cwlearn.shard_tasks import Plan
@@ -139,4 +139,4 @@ def _with_labels(plan: Plan, labels: Sequence[Any] | None, texts: bool, base: Le
         return replace(plan, classes=classes)
     if not all(is_number(label) and np.isfinite(label) for label in classes.tolist()):
         raise ValueError(f"labels of svmlight text must be numbers, got {labels!r}")
-    return replace(plan, labels={float(label): label_text(label) for label in classes})
+    return replace(plan, labels={label_value(label): label_text(label) for label in classes})

@@ -17,7 +17,7 @@ from cwlearn.errors import ModelError
 from cwlearn.labels import labels_for
 from cwlearn.learner import Learner, label_text
 from cwlearn.online_estimator import Linear, OnlineEstimator, tell_unsolved
-from cwlearn.options import is_number, read_size
+from cwlearn.options import is_number, label_value, read_size
 from cwlearn.out_of_core import Run, Space
 from cwlearn.regressor import LinearRegressor
 from cwlearn.svmlight import Paths, Reading, path_list
@@ -311,7 +311,7 @@ def train_svmlight(
         training,
         Reading(**reading),
         Space(n_features, hash_bits, read_size(memory) if isinstance(memory, str) else memory, threads),
-        labels_for(rule, None if labels is None else {float(label): label_text(label) for label in labels}),
+        labels_for(rule, None if labels is None else {label_value(label): label_text(label) for label in labels}),
         estimator._learner if go_on else None,
         Attendant(quiet=not training.verbose),
         check_random_state(estimator.random_state),

@@ -8,7 +8,7 @@ from dataclasses import Field, fields
 from typing import Any
 
 from cwlearn.model_file import USUAL_MEMORY, USUAL_TIMES
-from cwlearn.options import BOOLEAN, SIZE, Check, Options
+from cwlearn.options import BOOLEAN, SIZE, Check, LabelError, Options
 from cwlearn.rules import RULES
 
 Group = Any  # what argparse's add_argument_group returns
@@ -25,6 +25,8 @@ def checked(check: Check) -> Callable[[str], Any]:
         try:
             value = check.read(text)
             understood = check.accepts(value)
+        except LabelError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
         except ValueError:
             understood = False
         if not understood:

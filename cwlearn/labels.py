@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.bad_lines import DECIMAL, Grammar, find_flaw
 from cwlearn.errors import DataError, listed
-from cwlearn.learner import Learner
+from cwlearn.learner import Learner, label_text
+from cwlearn.options import LabelError, label_value
 from cwlearn.rules import Rule
-from cwlearn.svmlight import Batch
-from cwlearn.text_files import Part, is_plain
+from cwlearn.svmlight import Batch, Reader
 
 FEW = 16  # labels that are found faster one by one than by a search
-PLACES = 64  # of a file, at which labels are looked for
-PLACE_BYTES = 1 << 14
-PLACE_LINES = 16
+LONGEST = 40  # bytes of a label that are kept as they are written
 
 
 class Labels:
@@ -39,7 +34,10 @@ class Labels:
             raise DataError(
                 f"the labels of the model are {', '.join(learner.label_names)}, and those of svmlight text are numbers"
             )
-        return cls(dict(zip(map(float, learner.classes.tolist()), learner.label_names, strict=True)))
+        try:
+            return cls(dict(zip(map(label_value, learner.classes.tolist()), learner.label_names, strict=True)))
+        except LabelError as error:
+            raise DataError(f"the labels of the model cannot be those of svmlight text: {error}") from None
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -71,16 +69,17 @@ class Labels:
         order = np.argsort(rows)
         first = None
         texts = batch.texts_of(rows[order].tolist())
-        for place, text in zip(order.tolist(), texts, strict=True):
+        for place, written in zip(order.tolist(), texts, strict=True):
             value, row = float(values[place]), int(rows[place])
+            text = _short(written, value)
             if self.fixed:
                 raise batch.error(row, f"label {text} is not one of the labels {listed(self.names)}")
             if not value.is_integer():
                 raise batch.error(row, f"label {text} is not a whole number: expected a class, or --labels to name it")
-            if abs(value) >= 2**53:
-                raise batch.error(
-                    row, f"label {text} is too large: from 2^53 on not all whole numbers can be told apart"
-                )
+            try:
+                label_value(text)
+            except LabelError as error:
+                raise batch.error(row, str(error)) from None
             if value not in self.texts and first is None:
                 first = text
             self.texts[value], self.counts[value] = text, int(counts[place])
@@ -106,16 +105,14 @@ class Labels:
     def value_of(self, text: str) -> float:
         return next(value for value, known in self.texts.items() if known == text)
 
-    def look_ahead(self, paths: Sequence[str], grammar: Grammar) -> None:
+    def look_ahead(self, reader: Reader) -> None:
         """Find labels at some places of the files, in a few milliseconds: a file that is sorted by label would
-        otherwise tell of the others only when much of it has been read."""
-        for path in paths:
-            for line in _lines_here_and_there(path):
-                token = line.split(None, 1)[:1]
-                if token and DECIMAL.fullmatch(token[0]):
-                    value = float(token[0])
-                    if value not in self.texts and value.is_integer() and find_flaw(line, grammar) is None:
-                        self.texts[value], self.counts[value] = token[0].decode("ascii"), 0
+        otherwise tell of the others only when much of it has been read.  A line that the reader skips has none."""
+        for batch in reader.samples():
+            values, rows = np.unique(batch.labels, return_index=True)
+            for value, text in zip(values.tolist(), batch.texts_of(rows.tolist()), strict=True):
+                if value not in self.texts and value.is_integer():
+                    self.texts[value], self.counts[value] = _short(text, value), 0
 
 
 class Targets(Labels):
@@ -137,15 +134,6 @@ def labels_for(rule: Rule, texts: dict[float, str] | None = None, guessed: bool 
     return Targets() if rule.task == "regression" else Labels(texts, guessed)
 
 
-def _lines_here_and_there(path: str) -> list[bytes]:
-    """Some lines of a file that can be read from anywhere."""
-    if not is_plain(path):
-        return []
-    lines: list[bytes] = []
-    with open(path, "rb", buffering=0) as file:
-        start, stop = (path.start, path.stop) if isinstance(path, Part) else (0, file.seek(0, 2))
-        for place in range(1, PLACES):
-            here = start + (stop - start) * place // PLACES
-            file.seek(here)
-            lines += file.read(min(PLACE_BYTES, stop - here)).split(b"\n")[1:-1][:PLACE_LINES]
-    return lines
+def _short(text: str, value: float) -> str:
+    """A label as it is written, unless it is written with so many digits that nobody would want to see them."""
+    return text if len(text) <= LONGEST else label_text(value)

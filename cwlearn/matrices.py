@@ -135,7 +135,8 @@ def _batches_of(
 
 
 def _warn(flaw: DataError) -> None:
-    warnings.warn(f"{flaw}; line skipped", stacklevel=2)
+    """A warning, of which nothing is kept, as `warnings.warn` would for each of many lines."""
+    warnings.warn_explicit(f"{flaw}; line skipped", UserWarning, __file__, lineno=0)
 
 
 def _reader(paths: Paths, zero_based: bool | str, reading: dict[str, Any], **options: Any) -> Reader:

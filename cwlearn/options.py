@@ -81,6 +81,18 @@ def _read_all(text: str) -> None:
         raise ValueError(f"expected all, got {text!r}")
 
 
+class LabelError(ValueError):
+    """A label that cannot be one."""
+
+
+def label_value(label: Any) -> float:
+    """A label, or the text of one, as the double by which text knows it."""
+    value = float(label)
+    if abs(value) >= 2**53:
+        raise LabelError(f"label {label} is too large: from 2^53 on not all whole numbers can be told apart")
+    return value
+
+
 def _read_class_weight(text: str) -> Any:
     """'balanced', or label:weight pairs with commas between them."""
     if text == "balanced":
@@ -88,7 +100,10 @@ def _read_class_weight(text: str) -> Any:
     pairs = [pair.split(":") for pair in text.split(",")]
     if any(len(pair) != 2 for pair in pairs):
         raise ValueError(f"expected 'balanced' or label:weight,label:weight, got {text!r}")
-    return {float(label): float(weight) for label, weight in pairs}
+    weights = {label_value(label): float(weight) for label, weight in pairs}
+    if len(weights) < len(pairs):
+        raise LabelError(f"a label stands twice in {text!r}")
+    return weights
 
 
 POSITIVE = Check("a positive number", lambda value: is_number(value) and value > 0, float, "X")

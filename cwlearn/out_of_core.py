@@ -25,8 +25,9 @@ from cwlearn.row_store import DiskStore, MemoryStore
 from cwlearn.rows import Rows
 from cwlearn.rules import Rule
 from cwlearn.svmlight import CHUNK_BYTES, Batch, Reader, Reading
-from cwlearn.text_files import displayed, fingerprint, total_size
+from cwlearn.text_files import Beginning, displayed, fingerprint, total_size
 
+OTHER_TEXT = "the data have changed: they do not begin with the lines that the checkpoint has learned from"
 HASH_BITS = Check("an integer from 1 to 40", lambda value: is_integer(value) and 1 <= value <= 40, int, "N")
 
 
@@ -60,6 +61,8 @@ def check_hashed_size(features: int | None, hash_bits: int) -> None:
 
 class Watch:
     """Hears how a run goes; this one keeps silent.  It may raise an exception to end the run."""
+
+    keeps_progress = False  # it will ask for the progress of the run
 
     def begin(self, what: str, total: int | None, unit: str) -> None:
         """A part of the run begins, of `total` bytes or rows, if that is known."""
@@ -100,6 +103,11 @@ class Run:
         self.rows = self.nonzeros = self.bad_lines = 0  # read, in the last pass over the text
         self.done = 0  # rows learned, or known from a checkpoint to be learned, in all epochs
         self._left_out = 0  # rows that are still to be left out, because a checkpoint has learned them
+        self._known: Beginning | None = None  # the text that they, and all that the checkpoint depends on, came from
+        self._forced = False  # other text is learned from as new
+        self._read = Beginning()  # the text before the batch that is worked on
+        self._learned = Beginning()  # the text that what is learned depends on, but for that batch
+        self._batch: tuple[Batch, int] | None = None  # what is being learned from, and the rows done before it
         self._must_fit = False  # all rows were in memory when the checkpoint was written
         self._size = total_size(self.paths)
         self._memory = self.space.memory or free_memory() // 2
@@ -140,9 +148,13 @@ class Run:
     def _in_one_pass(self) -> bool:
         return self.training.epochs == 1 and not self.training.shuffle
 
-    def take_up(self, unfinished: dict[str, Any]) -> None:
-        """Leave out the rows that the learner, a checkpoint of this very run, has learned already."""
-        self._left_out = unfinished["done"]
+    def take_up(self, unfinished: dict[str, Any], force: bool = False) -> None:
+        """Leave out the rows that the learner, a checkpoint of this very run, has learned already; if they turn out to
+        be others, refuse to go on or, forced, learn from all."""
+        self._left_out, self._forced = unfinished["done"], force
+        self._known = Beginning.recorded(unfinished)
+        if self._known is None:
+            self._begin_anew("the checkpoint does not say what it has read, as those of this release do")
         self._memory = self.space.memory or unfinished["memory"] or self._memory
         self._must_fit = unfinished["memory"] is None
 
@@ -156,7 +168,17 @@ class Run:
             "memory": self._memory if isinstance(self._store, DiskStore) else None,
             **asdict(self.reading),
             "done": self.done + self._left_out,
+            **self._beginning().record(),
         }
+
+    def _beginning(self) -> Beginning:
+        """The text that must be the same when a checkpoint that is written now is taken up."""
+        if self._known is not None and self._left_out:
+            return self._known
+        if self._batch is None:
+            return self._learned
+        batch, done = self._batch
+        return batch.beginning(self._read, self.done - done)
 
     @cached_property
     def _fingerprint(self) -> str:
@@ -164,26 +186,31 @@ class Run:
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
-    def _batches(self) -> Generator[Batch, None, None]:
-        """The batches of the text, counted, and with columns that the model may have."""
-        reader = Reader(
+    def _reader(self) -> Reader:
+        return Reader(
             self.paths,
             self.reading,
             dtype=self._dtype,
             hash_bits=self._hash_bits,
             threads=self.space.threads,
             chunk_bytes=self.chunk_bytes,
+            checksums=self.watch.keeps_progress or self._known is not None,
             tell=self._skipped,
         )
+
+    def _batches(self) -> Generator[Batch, None, None]:
+        """The batches of the text, counted, and with columns that the model may have."""
         self.rows = self.nonzeros = self.bad_lines = 0
+        self._read = self._learned = Beginning()
         self.labels.forget_counts()
         self.watch.begin("reading" if not self._in_one_pass else "learning", self._size, "B")
-        with closing(iter(reader)) as batches:
+        with closing(iter(self._reader())) as batches:
             for batch in batches:
                 self._check_size(batch)
                 self.rows += batch.rows.n_rows
                 self.nonzeros += len(batch.rows.values)
                 yield batch
+                self._read = self._read.and_then(batch.n_lines, batch.checksum)
                 self.watch.read(self, batch)
 
     def _skipped(self, flaw: DataError) -> None:
@@ -211,7 +238,7 @@ class Run:
                 f"{self._memory:,} allowed "
                 f"(--memory): {self._cheaper}, and --features N, with N more than the largest index, takes all"
             )
-        batch.end_before(row, DataError(f"index {index} {what}"))
+        batch.end_with(DataError(f"index {index} {what}"), batch.place_of(row))
 
     def _state_bytes(self, n_features: int) -> int:
         return state_bytes(self.rule, self.training, blocks_of(len(self.labels)), n_features)
@@ -239,13 +266,16 @@ class Run:
         with closing(self._batches()) as batches:
             first, complete = True, True
             for batch in batches:
+                if not self._is_known(batch):
+                    self._begin_anew(OTHER_TEXT)
+                    return False
                 if not batch.rows.n_rows:
                     continue
                 new = self.labels.meet(batch)
                 if not complete:
                     continue
                 if first and not self.labels.fixed and not self.labels.guessed:
-                    self.labels.look_ahead(self.paths, self.reading.grammar(labelled=True))
+                    self.labels.look_ahead(self._reader())
                 elif new is not None and self._size is None:
                     row = int(np.flatnonzero(batch.labels == self.labels.value_of(new))[0])
                     what = (
@@ -260,8 +290,32 @@ class Run:
                 if self.labels.enough:
                     with self.watch.undisturbed():
                         self._begin(batch.n_features)
+                    self._batch = batch, self.done
                     self._learn(batch.rows, batch.labels, batch=batch)
+                    self._learned, self._batch = self._read.and_then(batch.n_lines, batch.checksum), None
+        if self._known is not None and self._read.lines < self._known.lines:
+            self._begin_anew(OTHER_TEXT)
+            return False
         return complete
+
+    def _is_known(self, batch: Batch) -> bool:
+        """Whether the text is the one that a checkpoint has learned from, as far as it has come.  Lines that the
+        checkpoint knows have no more rows than it has learned."""
+        known, chunk = self._known, batch.chunk
+        if known is None or known.lines < self._read.lines:
+            return True
+        lines = known.lines - self._read.lines
+        if lines > batch.n_lines:
+            return batch.rows.n_rows <= self._left_out
+        return self._read.and_then(lines, chunk.checksum(int(np.append(chunk.places(), chunk.stop)[lines]))) == known
+
+    def _begin_anew(self, why: str) -> None:
+        """A checkpoint is of other text: refuse to go on, unless that is to be learned from as new."""
+        if not self._forced:
+            raise ModelError(f"{why}. With --force these data are learned from as new ones")
+        if self._in_one_pass and self._size is None and self._known is not None:
+            raise ModelError(f"{why}, and what can be read but once cannot be read again to learn from it as new data")
+        self._known, self._left_out, self.done = None, 0, 0
 
     # -- several epochs, or a shuffle ----------------------------------------------------------------------------------
 
@@ -276,6 +330,9 @@ class Run:
                 store.add(batch.rows, batch.labels, fraction=fraction)
                 if isinstance(store, MemoryStore) and store.nbytes > self._memory:
                     self._store = store = self._spilled(store)
+        if self._known not in (None, self._read):
+            self._begin_anew(OTHER_TEXT)
+        self._learned = self._read
 
     def _spilled(self, store: MemoryStore) -> DiskStore:
         """The rows in a file, since they do not fit into memory."""

@@ -118,12 +118,14 @@ def _labels_of(shard: Any, name: str, plan: Plan, thorough: bool) -> tuple[dict[
         _check_file(shard)
         dtype = row_dtype(plan.rule, plan.training)
         size = CHUNK_BYTES if thorough else SAMPLE_BYTES
-        with closing(iter(Reader(shard, plan.reading, dtype=dtype, threads=1, chunk_bytes=size))) as batches:
+        bits = plan.space.hash_bits or 0
+        reader = Reader(shard, plan.reading, dtype=dtype, hash_bits=bits, threads=1, chunk_bytes=size)
+        with closing(iter(reader)) as batches:
             for batch in batches:
                 labels.meet(batch)
                 plan.check_going_on()
                 if not thorough:
-                    labels.look_ahead([shard], plan.reading.grammar(labelled=True))
+                    labels.look_ahead(reader)
                     break
     except BROUGHT_ABOUT as error:
         return labels.texts, _failure(error, name)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import os
+from array import array
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -12,15 +12,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn._svmlight import BAD_LINE, TOO_WIDE
-from cwlearn.bad_lines import Grammar, find_flaw
+from cwlearn._svmlight import BAD_LINE, PADDING, TOO_WIDE
+from cwlearn.bad_lines import Grammar, find_flaw, find_overflow
 from cwlearn.errors import DataError
 from cwlearn.machine import usable_cores
 from cwlearn.native import check_rows, parse_rows
 from cwlearn.options import COUNT, NOTHING, SIZE, THREADS, Options, one_of, option, require
 from cwlearn.pipeline import in_order
 from cwlearn.rows import Rows
-from cwlearn.text_files import Chunk, Lines, end_of_line, is_regular, lines_before
+from cwlearn.text_files import (
+    Beginning,
+    Chunk,
+    Lines,
+    end_of_line,
+    is_regular,
+    lines_before,
+    lines_here_and_there,
+)
 
 CHUNK_BYTES = 1 << 21  # of text: longer ones leave the cache, shorter ones cost more of Python
 NO_INDEX = 2**63 - 1  # where the lowest one is asked for
@@ -62,7 +70,8 @@ def path_list(paths: Paths) -> list[str]:
 class Batch:
     """The rows of a chunk of text, or those before the line that ended it.
 
-    Its arrays are used again for a later batch: who keeps them copies them.
+    Its arrays are used again for a later batch: who keeps them copies them.  A place is where a line begins in the text
+    of the chunk.
     """
 
     rows: Rows
@@ -70,9 +79,13 @@ class Batch:
     queries: NDArray[np.int64]
     lowest: int  # index as written, NO_INDEX without any
     highest: int  # -1 without any
+    hashed: bool  # columns are not indices
+    labelled: bool  # so that lines without data are no rows
     chunk: Chunk
     n_lines: int
-    bad: list[tuple[int, DataError]]  # lines left out: which of the chunk, and why
+    checksum: int  # of the lines of the chunk, if they are wanted
+    bad: NDArray[np.int64]  # the places of the lines that are left out, which rise
+    too_large: NDArray[np.int64]  # those of them whose numbers are too large for the dtype
     fault: DataError | None = None  # what is wrong with the line behind the last one
     first_line: int = 1
 
@@ -82,26 +95,40 @@ class Batch:
 
     def line_of(self, row: int) -> int:
         """The number of the line that a row was read from."""
-        return self.first_line + self._line(row)[0] + lines_before(self.chunk.path)
+        return self.number_of(self.chunk.count_lines(self.chunk.start, self.place_of(row)))
+
+    def number_of(self, line: int) -> int:
+        """The number in the file of a line of the chunk, which are counted from 0."""
+        return self.first_line + line + lines_before(self.chunk.path)
+
+    def place_of(self, row: int) -> int:
+        return int(self._places()[row])
+
+    def beginning(self, before: Beginning, rows: int) -> Beginning:
+        """Of the text, what comes before this batch, and so many rows of it; what stands between two rows belongs to
+        the first."""
+        chunk = self.chunk
+        place = self.place_of(rows) if rows < self.rows.n_rows else chunk.stop
+        return before.and_then(chunk.count_lines(chunk.start, place), chunk.checksum(place))
 
     def texts_of(self, rows: list[int]) -> list[str]:
-        """The labels of some rows, which rise, as they are written."""
-        lines, past, texts = self._row_lines(), 0, []
-        for row in rows:
-            _, line = next(itertools.islice(lines, row - past, None))
-            texts.append(line.split()[0].partition(b"#")[0].decode("ascii"))
-            past = row + 1
-        return texts
+        """The labels of some rows as they are written."""
+        lines = map(self.chunk.line_at, self._places()[rows].tolist())
+        return [line.split(None, 1)[0].partition(b"#")[0].decode("ascii") for line in lines]
 
-    def _line(self, row: int) -> tuple[int, bytes]:
-        """Which line of the chunk a row was read from, and that line."""
-        return next(itertools.islice(self._row_lines(), row, None))
+    def left_out(self) -> Iterator[tuple[int, int]]:
+        """The lines left out: which ones of the chunk, from 0, and their places."""
+        line, past = 0, self.chunk.start
+        for place in map(int, self.bad):
+            line, past = line + self.chunk.count_lines(past, place), place
+            yield line, place
 
-    def _row_lines(self) -> Iterator[tuple[int, bytes]]:
-        left_out = {number for number, _ in self.bad}
-        for number, line in enumerate(self.chunk.lines()):
-            if line.strip() and not line.lstrip().startswith(b"#") and number not in left_out:
-                yield number, line
+    def _places(self) -> NDArray[np.int64]:
+        """The places of the rows."""
+        places = self.chunk.places()
+        if self.labelled:
+            places = places[self.chunk.with_data(places)]
+        return places[~np.isin(places, self.bad)][: self.rows.n_rows]
 
     def row_from(self, index: int) -> tuple[int, int]:
         """The first row that has this column or a higher one, and the first such column."""
@@ -111,31 +138,26 @@ class Batch:
     def error(self, row: int, what: str) -> DataError:
         return DataError(what, self.chunk.path, self.line_of(row))
 
-    def end_before(self, row: int, fault: DataError) -> None:
-        """Keep only the rows before this one, which is at fault."""
-        self.end_with(fault, self._line(row)[0])
-
-    def end_with(self, fault: DataError, line: int) -> None:
-        """Keep only the rows before this line of the chunk, which is at fault."""
-        lines = itertools.islice(self._row_lines(), self.rows.n_rows)
-        n_rows = sum(1 for _ in itertools.takewhile(lambda entry: entry[0] < line, lines))
+    def end_with(self, fault: DataError, place: int) -> None:
+        """Keep only the rows before the line at this place, which is at fault."""
+        n_rows = int(np.searchsorted(self._places(), place))
         self._keep(self.rows.part(0, n_rows), slice(n_rows))
-        self.bad = [(number, flaw) for number, flaw in self.bad if number < line]
-        self.fault, self.n_lines = fault, line
+        self.bad = self.bad[self.bad < place]
+        self.fault, self.n_lines = fault, self.chunk.count_lines(self.chunk.start, place)
 
-    def leave_out(self, row: int, flaw: DataError) -> None:
-        """Be without this row, which is bad."""
-        self.bad = sorted([*self.bad, (self._line(row)[0], flaw)], key=lambda entry: entry[0])
-        rows, lengths = self.rows, np.diff(self.rows.indptr)
-        keep = np.arange(rows.n_rows) != row
+    def leave_out(self, which: NDArray[np.bool_]) -> None:
+        """Be without some rows, whose numbers are too large."""
+        too_large = self._places()[which]
+        rows, lengths, keep = self.rows, np.diff(self.rows.indptr), ~which
         entries = np.repeat(keep, lengths)
         indptr = np.append(0, np.cumsum(lengths[keep]))
         kept = Rows(indptr, rows.indices[entries], rows.values[entries], rows.squares[keep], rows.n_features)
         self._keep(kept, keep)
+        self.bad, self.too_large = np.sort(np.append(self.bad, too_large)), too_large
 
     def _keep(self, rows: Rows, which: Any) -> None:
         """Have only these rows, which are those that `which` picks."""
-        if rows.n_features == self.highest + 1:  # indices are not hashed
+        if not self.hashed:
             some = len(rows.indices) > 0
             self.lowest = int(rows.indices.min()) if some else NO_INDEX
             self.highest = int(rows.indices.max()) if some else -1
@@ -173,6 +195,7 @@ class Reader:
         hash_bits: int = 0,
         threads: int | None = None,
         chunk_bytes: int = CHUNK_BYTES,
+        checksums: bool = False,
         tell: Callable[[DataError], object] = lambda flaw: None,
     ) -> None:
         self.paths = path_list(paths)
@@ -184,11 +207,12 @@ class Reader:
         require("threads", threads, NOTHING | THREADS)
         self.threads = usable_cores() if threads in (None, -1) else threads
         self.chunk_bytes = chunk_bytes
+        self.checksums = checksums
         self.tell = tell  # hears of every bad line that is left out
-        self.skipped: list[DataError] = []  # these lines, so far
+        self.n_skipped = 0  # of them so far
 
     def __iter__(self) -> Generator[Batch, None, None]:
-        self.skipped = []
+        self.n_skipped = 0
         lines = Lines(self.paths, self.chunk_bytes, self.reading.max_line)
         spaces = [_Space(lines.new_buffer()) for _ in range(self.threads + 2)]
         next_line = 1
@@ -206,21 +230,37 @@ class Reader:
                 self._skip(batch)
                 yield batch
                 if batch.fault is not None:
-                    raise self._placed(batch, batch.n_lines, batch.fault)
+                    raise _placed(batch.fault, batch, batch.n_lines)
+
+    def samples(self) -> Iterator[Batch]:
+        """Some lines of the files that can be read from anywhere, parsed as all of them will be."""
+        for path in self.paths:
+            if lines := lines_here_and_there(path):
+                text = np.frombuffer(bytes(PADDING) + lines + bytes(PADDING), np.uint8)
+                chunk = Chunk(text, PADDING + len(lines), path, begins=False, plain=True, position=0)
+                yield self._parsed(chunk, _Space(text))
 
     def _skip(self, batch: Batch) -> None:
         """Tell of the lines that are left out, and end with the first that is one too many."""
-        room = self.reading.max_bad - len(self.skipped)
-        if len(batch.bad) > room:
-            line, flaw = batch.bad[room]
-            batch.end_with(flaw, line)
-        for number, flaw in batch.bad:
-            self.skipped.append(self._placed(batch, number, flaw))
-            self.tell(self.skipped[-1])
+        too_large = set(batch.too_large.tolist())
+        for line, place in batch.left_out():
+            text = batch.chunk.line_at(place)
+            flaw = self._overflow(text) if place in too_large else self._flaw(text)
+            if self.n_skipped == self.reading.max_bad:
+                batch.end_with(flaw, place)
+                return
+            self.n_skipped += 1
+            self.tell(_placed(flaw, batch, line))
 
-    def _placed(self, batch: Batch, number: int, flaw: DataError) -> DataError:
-        line = batch.first_line + number + lines_before(batch.chunk.path)
-        return DataError(str(flaw), batch.chunk.path, line, flaw.column)
+    def _flaw(self, line: bytes) -> DataError:
+        """What is wrong with a line that is not svmlight text."""
+        flaw = find_flaw(line, self.grammar)
+        return DataError(str(flaw or "not svmlight text"), column=flaw.column if flaw else None)
+
+    def _overflow(self, line: bytes) -> DataError:
+        """What is wrong with a line whose numbers are too large."""
+        what = find_overflow(line, self.grammar, self.dtype)
+        return DataError(f"{what} is out of range for {self.dtype}: bring the features to another scale")
 
     def _parsed(self, chunk: Chunk, space: _Space) -> Batch:
         """Parse a chunk; bad lines are left out or end it, as `reading` says."""
@@ -234,7 +274,7 @@ class Reader:
     def _attempt(self, chunk: Chunk, space: _Space, index_dtype: Any) -> Batch | None:
         """Parse with indices of one width; None if that is too narrow."""
         size = chunk.stop - chunk.start
-        most_rows, most_entries = size // 2 + 2, size // 4 + 2
+        most_rows, most_entries = size // (2 if self.grammar.labelled else 1) + 2, size // 4 + 2
         indptr = space.array("indptr", most_rows + 1, np.int64)
         indices = space.array("indices", most_entries, index_dtype)
         values = space.array("values", most_entries, self.dtype)
@@ -245,7 +285,7 @@ class Reader:
         n_rows = n_lines = 0
         start = chunk.start
         lowest, highest = NO_INDEX, -1
-        bad: list[tuple[int, DataError]] = []
+        bad = array("q")
         fault = None
         while start < chunk.stop and fault is None:
             status, n_rows, lines, start, low, high = parse_rows(
@@ -266,13 +306,11 @@ class Reader:
             lowest, highest, n_lines = min(lowest, low), max(highest, high), n_lines + lines
             if status == TOO_WIDE:
                 return None
-            if status == BAD_LINE:
-                stop = end_of_line(chunk.text, start)
-                flaw = find_flaw(chunk.text[start:stop].tobytes(), grammar)
-                fault = DataError(str(flaw or "not svmlight text"), column=flaw.column if flaw else None)
-                if self._may_skip(bad):
-                    bad.append((n_lines, fault))
-                    n_lines, start, fault = n_lines + 1, stop, None
+            if status == BAD_LINE and len(bad) < self._most_bad:
+                bad.append(start)
+                n_lines, start = n_lines + 1, end_of_line(chunk.text, start)
+            elif status == BAD_LINE:
+                fault = self._flaw(chunk.line_at(start))
         if chunk.flaw and fault is None:
             fault = DataError(chunk.flaw)
         nnz = indptr[n_rows]
@@ -281,23 +319,39 @@ class Reader:
         squares = space.array("squares", most_rows, np.float64)[:n_rows]
         check_rows(squares, indptr[: n_rows + 1], columns, values[:nnz], n_features)
         rows = Rows(indptr[: n_rows + 1], columns, values[:nnz], squares, n_features)
-        batch = Batch(rows, labels[:n_rows], queries[:n_rows], lowest, highest, chunk, n_lines, bad, fault)
-        while not np.isfinite(batch.rows.squares).all():
-            row, overflow = self._overflow(batch)
-            if not self._may_skip(batch.bad):
-                batch.end_before(row, overflow)
-                break
-            batch.leave_out(row, overflow)
+        batch = Batch(
+            rows,
+            labels[:n_rows],
+            queries[:n_rows],
+            lowest,
+            highest,
+            bool(self.hash_bits),
+            grammar.labelled,
+            chunk,
+            n_lines,
+            chunk.checksum() if self.checksums else 0,
+            np.array(bad, np.int64),
+            np.empty(0, np.int64),
+            fault,
+        )
+        finite = np.isfinite(squares)
+        if not finite.all():
+            self._refuse(batch, ~finite)
         return batch
 
-    def _may_skip(self, bad: list[tuple[int, DataError]]) -> bool:
-        return self.reading.on_bad_line == "skip" and len(bad) <= self.reading.max_bad
+    @property
+    def _most_bad(self) -> int:
+        """Bad lines of a chunk to go on behind: one more than may be skipped, which is one too many."""
+        return self.reading.max_bad + 1 if self.reading.on_bad_line == "skip" else 0
 
-    def _overflow(self, batch: Batch) -> tuple[int, DataError]:
-        """The first row whose numbers are too large for the dtype, and what is wrong with it."""
-        row = int(np.flatnonzero(~np.isfinite(batch.rows.squares))[0])
-        start, stop = batch.rows.indptr[row : row + 2]
-        columns, values = batch.rows.indices[start:stop], batch.rows.values[start:stop]
-        infinite = np.flatnonzero(~np.isfinite(values))
-        what = f"the value of index {columns[infinite[0]]}" if len(infinite) else "the squared length of this row"
-        return row, DataError(f"{what} is out of range for {self.dtype}: bring the features to another scale")
+    def _refuse(self, batch: Batch, overflowing: NDArray[np.bool_]) -> None:
+        """Deal with rows whose numbers are too large for the dtype."""
+        if self._most_bad:
+            batch.leave_out(overflowing)
+        else:
+            place = batch.place_of(int(np.argmax(overflowing)))
+            batch.end_with(self._overflow(batch.chunk.line_at(place)), place)
+
+
+def _placed(flaw: DataError, batch: Batch, line: int) -> DataError:
+    return DataError(str(flaw), batch.chunk.path, batch.number_of(line), flaw.column)

@@ -77,6 +77,7 @@ class Attendant(Watch):
         self._unit = "B"
         self._start = time.monotonic()
         self._minutes, self._checkpoint = minutes, checkpoint
+        self.keeps_progress = checkpoint is not None
         self._saved_at = self._start
         self.kept = 0  # rows learned by the last checkpoint
         self._busy = self._stopping = False

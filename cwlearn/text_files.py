@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import stat
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +19,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn._svmlight import PADDING
+from cwlearn._svmlight import LINE_BASE, PADDING, checksum_lines
 from cwlearn.bad_lines import CR_LINE_ENDS
 from cwlearn.errors import DataError, shown
 
@@ -30,8 +31,14 @@ FORMATS = {
     "zstandard": (b"\x28\xb5\x2f\xfd", ".zst"),
 }
 HEAD = 6  # bytes that tell what a file is
+NEWLINE, COMMENT = b"\n#"
+BLANKS = list(b" \t\v\f\r")  # that a line without data may begin with
 Z_MEM_ERROR = -4  # of zlib
 SAMPLES, SAMPLE_BYTES = 64, 1 << 12  # of a file, that tell it from another
+PLACES = 64  # of a file, at which some lines are looked at
+PLACE_BYTES = 1 << 14
+PLACE_LINES = 16
+CHECKSUM = re.compile("[0-9a-f]{16}")  # of text, as it is written down
 
 
 class Part(str):
@@ -61,6 +68,30 @@ class Part(str):
         return f"Part({str(self)!r}, {self.start}, {self.stop})"
 
 
+@dataclass(frozen=True)
+class Beginning:
+    """The first lines of a text, by their number and a checksum."""
+
+    lines: int = 0
+    checksum: int = 0
+
+    @classmethod
+    def recorded(cls, record: dict[str, Any]) -> Beginning | None:
+        """What `record` returned; None if it did not."""
+        lines, checksum = record.get("lines"), record.get("checksum")
+        if type(lines) is int and lines >= 0 and isinstance(checksum, str) and CHECKSUM.fullmatch(checksum):
+            return cls(lines, int(checksum, 16))
+        return None
+
+    def record(self) -> dict[str, Any]:
+        return {"lines": self.lines, "checksum": f"{self.checksum:016x}"}
+
+    def and_then(self, lines: int, checksum: int) -> Beginning:
+        """With the lines that follow, which have this checksum by themselves."""
+        shifted = self.checksum * pow(LINE_BASE, lines, 1 << 64)
+        return Beginning(self.lines + lines, (shifted + checksum) % (1 << 64))
+
+
 @dataclass
 class Chunk:
     """Whole lines of one file: text[start:stop], between paddings."""
@@ -74,13 +105,31 @@ class Chunk:
     flaw: str = ""  # why the next line could not be read
     start: int = PADDING
 
-    def lines(self) -> Iterator[bytes]:
-        """One after the other, since mostly the first ones are wanted."""
-        start = self.start
-        while start < self.stop:
-            stop = end_of_line(self.text, start)
-            yield self.text[start:stop].tobytes()
-            start = stop
+    def places(self) -> NDArray[np.int64]:
+        """Where its lines begin."""
+        ends = np.flatnonzero(self.text[self.start : self.stop] == NEWLINE) + self.start + 1
+        return np.append(self.start, ends)[:-1]
+
+    def with_data(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of the lines there are neither blank nor a comment."""
+        first = self.text[places]
+        sure = np.asarray((first != NEWLINE) & (first != COMMENT))
+        for number in np.flatnonzero(np.isin(first, BLANKS)).tolist():
+            line = self.line_at(int(places[number])).strip()
+            sure[number] = bool(line) and not line.startswith(b"#")
+        return sure
+
+    def line_at(self, place: int) -> bytes:
+        """The line that begins there."""
+        return self.text[place : end_of_line(self.text, place)].tobytes()
+
+    def checksum(self, stop: int | None = None) -> int:
+        """Of its lines, or of those before a place."""
+        return checksum_lines(self.text, self.start, self.stop if stop is None else stop)
+
+    def count_lines(self, start: int, stop: int) -> int:
+        """Lines that end between two places."""
+        return int(np.count_nonzero(self.text[start:stop] == NEWLINE))
 
 
 def displayed(path: str) -> str:
@@ -385,6 +434,20 @@ def end_of_line(text: NDArray[np.uint8], start: int) -> int:
 def lines_before(path: str) -> int:
     """Lines of the file that come before what is meant of it."""
     return path.lines_before if isinstance(path, Part) else 0
+
+
+def lines_here_and_there(path: str) -> bytes:
+    """Some lines of a file that can be read from anywhere."""
+    if not is_plain(path):
+        return b""
+    lines: list[bytes] = []
+    with open(path, "rb", buffering=0) as file:
+        start, stop = (path.start, path.stop) if isinstance(path, Part) else (0, file.seek(0, 2))
+        for place in range(1, PLACES):
+            here = start + (stop - start) * place // PLACES
+            file.seek(here)
+            lines += file.read(min(PLACE_BYTES, stop - here)).split(b"\n")[1:-1][:PLACE_LINES]
+    return b"".join(line + b"\n" for line in lines)
 
 
 def split(path: str, pieces: int) -> list[str]:

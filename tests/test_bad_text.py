@@ -17,6 +17,7 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 import zlib
 from pathlib import Path
 
@@ -29,8 +30,8 @@ from cwlearn import AROWClassifier, DataError, iter_svmlight, read_svmlight, tra
 from cwlearn._svmlight import DONE
 from cwlearn.bad_lines import Grammar, find_flaw
 from cwlearn.cli import main
-from cwlearn.svmlight import Reader, Reading
-from cwlearn.text_files import Lines
+from cwlearn.svmlight import CHUNK_BYTES, Reader, Reading
+from cwlearn.text_files import Chunk, Lines
 from tests.test_svmlight import _hangs_are_failures, everything, parse, written  # noqa: F401
 
 try:
@@ -657,9 +658,11 @@ def test_f20_the_same_lines_are_skipped_whatever_the_chunks(tmp_path):
     """Even where a CR stands within a long line."""
     path = written(tmp_path / "a", TRICKY + b"\n1 1:1\r2:2 in a line that is long -1 3:3\n1 1:x\n1 6:6\n")
     for chunk_bytes in range(16, 400, 7):
-        reader = Reader(path, Reading(on_bad_line="skip"), queries=True, threads=2, chunk_bytes=chunk_bytes)
+        told = []
+        reading = Reading(on_bad_line="skip")
+        reader = Reader(path, reading, queries=True, threads=2, chunk_bytes=chunk_bytes, tell=told.append)
         assert everything(reader)[5] == [2, 4, 7, 8, 9, 10, 13]
-        assert [(flaw.line, flaw.column) for flaw in reader.skipped] == [(11, 6), (12, 3)]
+        assert [(flaw.line, flaw.column) for flaw in told] == [(11, 6), (12, 3)]
 
 
 def test_f20_a_cr_within_a_long_comment_means_the_same_whatever_the_chunks(tmp_path):
@@ -713,6 +716,91 @@ def test_f24_file_names_of_all_kinds(tmp_path, name, shown):
     assert caught.value.path == str(path)
 
 
+# -- the cost of bad text ----------------------------------------------------------------------------------------------
+
+ENTRIES_OF_A_LINE = 60_000
+RISING = b"".join(b" %d:1" % number for number in range(ENTRIES_OF_A_LINE))
+LONG_LINES = {  # each with the column of its flaw, and more for the grammar
+    "a repeated index at the beginning": (b"1 1:1" + 150_000 * b" 1:1", 7, {}),
+    "a repeated index at the end": (b"1" + RISING + b" %d:2" % (ENTRIES_OF_A_LINE - 1), 2 + len(RISING) + 1, {}),
+    "no order": (b"1 9:9" + RISING, 7, {}),
+    "a value at the end": (b"1" + RISING + b" 999999:x", 2 + len(RISING) + 1, {}),
+    "no order, a repeated index at the end": (b"1 999999:1" + RISING + b" 5:5", 11 + len(RISING) + 1, {"sort": True}),
+    "no order, repeated indices": (b"1 2:1" + 150_000 * b" 1:1", 11, {"sort": True}),
+    "no labels, a repeated index": (RISING[1:] + RISING, len(RISING) + 1, {"labelled": False}),
+    "several labels": (b"1," * 300_000 + b"1 1:1", 1, {}),
+    "CSV": (b"1," * 300_000 + b"1", 1, {}),
+    "one token": (b"1 1:" + b"1" * 600_000, 3, {}),
+    "a long comment": (b"1 x # " + RISING, 3, {}),
+    "blanks": (b"1 x" + b" " * 600_000, 3, {}),
+}
+
+
+@pytest.mark.parametrize("name", LONG_LINES)
+def test_x08_a_long_bad_line_takes_memory_in_proportion(name):
+    line, column, grammar = LONG_LINES[name]
+    tracemalloc.start()
+    flaw = find_flaw(line + b"\n", Grammar(**grammar))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert flaw.column == column
+    assert peak < 6 * len(line)
+
+
+@pytest.mark.parametrize("line", [b"1 1:1" + 2_000_000 * b" 1:1" + b"\n", b"1 1:1" + 2_000_000 * b" 1:x" + b"\n"])
+def test_x08_a_small_file_of_one_long_bad_line_takes_little_memory(tmp_path, line):
+    """Eight megabytes of text in nine kilobytes."""
+    path = written(tmp_path / "a.gz", gzip.compress(line))
+    code = (
+        "import cwlearn\n"
+        "def most(): return next(int(line.split()[1]) for line in open('/proc/self/status') if 'VmHWM' in line)\n"
+        f"cwlearn.read_svmlight({str(written(tmp_path / 'b.gz', gzip.compress(b'1 1:1')))!r}, threads=1)\n"
+        "before = most()\n"
+        f"try: cwlearn.read_svmlight({str(path)!r}, threads=1)\n"
+        "except cwlearn.DataError as error: print(error.column)\n"
+        "print(most() - before)"
+    )
+    column, kilobytes = map(int, python(code).stdout.split())
+    assert column == 7
+    assert kilobytes * 1024 < 10 * len(line)
+
+
+@pytest.mark.parametrize("bad", [b"1 1:1e39\n", b"x\n", b"1 2:1 1:1\n"], ids=["overflow", "no label", "order"])
+def test_x08_many_bad_lines_take_time_and_memory_in_proportion(tmp_path, monkeypatch, bad):
+    """The lines of a chunk are looked for once, however many are bad, and nothing is kept of those told of."""
+    looks = []
+    original = Chunk.places
+    monkeypatch.setattr(Chunk, "places", lambda chunk: (looks.append(1), original(chunk))[1])
+    text = (b"1 1:1\n" + 9 * bad) * 200
+    path = written(tmp_path / "a", text)
+    told = 0
+
+    def tell(flaw):
+        nonlocal told
+        told += 1
+
+    reader = Reader(path, Reading(on_bad_line="skip", max_bad=10**6), threads=1, tell=tell)
+    tracemalloc.start()
+    assert sum(batch.rows.n_rows for batch in reader) == 200
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert told == 1800
+    assert len(looks) <= 1
+    assert peak < 4 * CHUNK_BYTES + 60 * len(text)
+
+
+def test_x08_warnings_of_many_bad_lines_are_shown_and_not_kept(tmp_path):
+    path = written(tmp_path / "a", b"1 1:1\n" + b"x\n" * 1000)
+    code = (
+        "import sys, cwlearn\n"
+        f"cwlearn.read_svmlight({str(path)!r}, on_bad_line='skip', max_bad=1000)\n"
+        "print(max(len(getattr(module, '__warningregistry__', ())) for module in [*sys.modules.values()]))"
+    )
+    outcome = python(code)
+    assert outcome.stderr.count(b"label is not a number (near 'x'); line skipped") == 1000
+    assert int(outcome.stdout) < 1000
+
+
 # -- two readers of one line -------------------------------------------------------------------------------------------
 
 # fmt: off
@@ -755,7 +843,7 @@ GRAMMARS = [Grammar(*kind) for kind in itertools.product((True, False), (0, 1), 
 def reference(line, grammar):
     """What a sound line says, read as simply as possible."""
     tokens = line.rstrip(b"\r\n").partition(b"#")[0].split()
-    if not tokens:
+    if not tokens and grammar.labelled:
         return None
     label = float(tokens.pop(0)) if grammar.labelled else 0.0
     query = int(tokens.pop(0)[4:]) if tokens and tokens[0].startswith(b"qid:") else 0

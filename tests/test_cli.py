@@ -29,6 +29,7 @@ from cwlearn import cli, model_file, terminal
 from cwlearn.learner import Training
 from cwlearn.rows import as_rows
 from cwlearn.rules import RULES
+from cwlearn.svmlight import Reader
 from tests.text_cases import (
     COMMAND,
     ENVIRONMENT,
@@ -626,14 +627,48 @@ def test_u13_lines_without_labels_need_no_labels(text, model, tmp_path):
     bare = tmp_path / "bare.svm"
     lines = [line for line in text.read_text().splitlines() if line.split() and not line.startswith("#")]
     rows = [line.replace("qid:4 ", "").partition(" ")[2] for line in lines]
-    assert rows.count("") == 1
-    rows.remove("")  # a row without features is a blank line here, and blank lines are skipped
+    assert rows.count("") == 1  # a row without features is an empty line here
     bare.write_text("\n".join(rows) + "\n")
     assert f"{bare}:1:1: missing label" in fail("predict", bare, "-m", model)
-    with_labels = succeed("predict", text, "-m", model).out.splitlines()
-    del with_labels[[line.partition(" ")[2] for line in lines].index("")]
-    assert succeed("predict", bare, "-m", model, "--no-labels").out.splitlines() == with_labels
+    with_labels = succeed("predict", text, "-m", model).out
+    assert succeed("predict", bare, "-m", model, "--no-labels").out == with_labels
     assert "data.svm:1:1" in fail("predict", text, "-m", model, "--no-labels")
+
+
+@pytest.mark.parametrize("how", [[], ["--proba"], ["--margin"]], ids=str)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_x02_without_labels_every_line_gives_a_line(how, end, model, tmp_path):
+    """One that is empty, blank or a comment is a row without features."""
+    bare = tmp_path / "bare.svm"
+    predict = ["predict", bare, "-m", model, "--no-labels", *how]
+    bare.write_text("")
+    first = succeed(*predict).out  # may name the labels
+    lines = ["1:1 3:0.5", "", "2:1", "# a comment", " \t", "   # 1:1", "4:1 # with a comment", "", ""]
+    answers = {}
+    for line in lines:
+        bare.write_text(line + end, newline="")
+        answers[line] = succeed(*predict).out.removeprefix(first)
+        assert answers[line].count("\n") == 1
+    assert {answers[line] for line in lines if line.partition("#")[0].strip() == ""} == {answers[""]}
+    assert answers[""] != answers["2:1"] or not how
+    for last in (end, ""):
+        bare.write_text(end.join([*lines, "2:1"]) + last, newline="")
+        assert succeed(*predict).out == first + "".join(answers[line] for line in [*lines, "2:1"])
+
+
+@pytest.mark.parametrize("chunk_bytes", [16, 1 << 20])
+def test_x02_without_labels_a_line_that_is_skipped_gives_an_empty_line(chunk_bytes, model, tmp_path, monkeypatch):
+    monkeypatch.setitem(Reader.__init__.__kwdefaults__, "chunk_bytes", chunk_bytes)
+    bare = tmp_path / "bare.svm"
+    bare.write_text("1:1\nbad\n\n1:1e39\n1:2 1:2\n# c\n3:1\n4\n")
+    predict = ["predict", bare, "-m", model, "--no-labels", "--on-bad-line", "skip"]
+    outcome = succeed(*predict)
+    assert [number for number, line in enumerate(outcome.out.split("\n"), 1) if not line] == [2, 4, 5, 8, 9]
+    assert [line.split(":")[3] for line in outcome.err.splitlines()] == ["2", "4", "5", "8"]
+    outcome = cwlearn(*predict, "--max-bad", 2)
+    assert outcome.status == 1
+    assert [number for number, line in enumerate(outcome.out.split("\n"), 1) if not line] == [2, 4, 5]
+    assert f"{bare}:5:5: index 1 stands twice" in outcome.err
 
 
 @pytest.mark.parametrize("content", [b"", b"# comment\n\n   \n", gzip.compress(b"", mtime=0)])

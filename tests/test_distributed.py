@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 import signal
 import socket
 import time
@@ -223,6 +224,12 @@ def test_parts_of_a_file_and_given_labels(client, files):
     assert model.classes_.tolist() == [-1, 1, 5]
     hashed = distributed.fit(package.AROWClassifier(), parts, client, hash_bits=6)
     assert hashed.n_features_in_ == 64
+
+
+def test_x06_given_labels_of_text_can_be_told_apart(client, files):
+    for label in (2**53 + 1, -(2**53), 1e300):
+        with pytest.raises(ValueError, match=re.escape(f"label {label} is too large: from 2^53 on")):
+            distributed.fit(package.AROWClassifier(), files[:1], client, labels=[1, label])
 
 
 def test_only_the_last_model_comes_to_the_client(client, files, monkeypatch):

@@ -26,6 +26,7 @@ import pytest
 from cwlearn import diagonal_state, model_file, out_of_core, text_files
 from cwlearn.errors import DataError
 from cwlearn.out_of_core import Run
+from cwlearn.signals import Terminated, ended_by_signals
 from cwlearn.svmlight import Reader
 from tests.text_cases import (
     COMMAND,
@@ -158,6 +159,49 @@ def test_u08_other_signals_end_a_run_at_once_and_touch_nothing(number, status, m
     assert model.read_bytes() == old
     model_file.load(checkpoint)
     assert sorted(os.listdir(tmp_path)) == ["data.svm", "model.npz", "model.npz.checkpoint"]
+
+
+@pytest.mark.parametrize("soon", [0, 0.01])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_u08_a_signal_that_falls_into_a_finaliser_is_not_lost(number, soon, monkeypatch, capfd):
+    """As those of the standard library's archives, in which models are written."""
+    monkeypatch.setattr("cwlearn.signals.SOON", soon)
+
+    class Finalised:
+        def __del__(self):
+            os.kill(os.getpid(), number)
+            time.sleep(0)  # heeded here at the latest
+
+    def finalise_and_wait(objects):
+        objects.clear()
+        time.sleep(10)
+
+    with pytest.raises((Terminated, KeyboardInterrupt)), ended_by_signals():
+        finalise_and_wait([Finalised()])
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_u08_a_signal_is_not_hidden_by_what_fails_because_of_it(number, capfd):
+    """As an archive does that cannot be closed in the middle of a write, and complains once more when it goes."""
+
+    class Archive:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            raise ValueError("cannot be closed")
+
+        __del__ = __exit__
+
+    def write():
+        with Archive():
+            os.kill(os.getpid(), number)
+            time.sleep(10)
+
+    with pytest.raises((Terminated, KeyboardInterrupt)), ended_by_signals():
+        write()
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])

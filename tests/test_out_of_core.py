@@ -6,7 +6,9 @@ import bz2
 import gzip
 import lzma
 import os
+import re
 import tempfile
+import warnings
 from dataclasses import fields
 
 import numpy as np
@@ -296,6 +298,34 @@ def test_rows_from_far_apart_meet_in_one_window_of_the_shuffle():
     assert np.abs(np.diff(labels[order])).mean() > 100
 
 
+def test_counts_come_back_from_the_cache_as_they_were():
+    """Where all values are 1 they are not written: counts, all of them 1 or more, are not that."""
+    for values in ([1, 1, 1], [1, 2, 3], [2, 2, 2]):
+        store = DiskStore("float32", 1 << 20)
+        store.add(as_rows(np.array([values, values]), np.dtype("float32")), np.array([1.0, 2.0]))
+        rows, labels, _ = next(iter(store.pieces(Training(epochs=1), np.random.RandomState(0))))
+        store.close()
+        assert rows.values.tolist() == 2 * values
+        assert rows.squares.tolist() == 2 * [np.square(values).sum()]
+        assert labels.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_a_window_of_the_cache_is_no_larger_than_it_may_be_and_not_much_smaller(shuffle):
+    memory, rng = 40_000, np.random.RandomState(0)
+    store = DiskStore("float32", memory)
+    for n_rows in rng.randint(1, 30, 200):
+        store.add(as_rows(np.ones((n_rows, 9)) + rng.rand(n_rows, 9), np.dtype("float32")), np.ones(n_rows))
+    largest = max(block.nbytes for block in store._blocks)
+    sizes = []
+    for rows, labels, _ in store.pieces(Training(epochs=1, shuffle=shuffle), rng):
+        arrays = (rows.indptr, rows.indices, rows.values, rows.squares, labels)
+        sizes.append(sum(array.nbytes for array in arrays))
+    store.close()
+    assert max(sizes) <= memory // 4
+    assert min(sizes[:-1]) > memory // 4 - largest - 8 * 30  # each block has a bound of its own
+
+
 def test_a_run_that_ends_early_closes_its_cache(text, caches):
     text.write_text("1 1:1 2:1 3:1\n" * 1000)
     assert "two labels are needed" in fail("train", text, "-m", text.with_name("m"), "--memory", SMALL)
@@ -355,6 +385,72 @@ def test_a_bad_line_is_reported_once_though_the_run_begins_again(tmp_path):
     assert outcome.err.count(f"{path}:2:1") == 1
 
 
+BAD_FOR = {  # lines with labels of their own, and why they are bad
+    "overflow": ("7 1:1e39\n", []),
+    "order": ("7 2:1 1:1\n", []),
+    "index": ("7 0:1\n", ["--zero-based", "no"]),
+    "hashing": ("7 1:2e38 2:2e38 3:2e38\n", ["--hash-bits", 1]),  # two of them meet, and their sum is too large
+}
+
+
+@pytest.mark.parametrize("why", BAD_FOR)
+def test_x05_a_label_of_skipped_lines_only_is_no_class_however_the_text_is_read(why, tmp_path):
+    line, words = BAD_FOR[why]
+    path = tmp_path / "data.svm"
+    path.write_text(("1 1:1\n-1 2:1\n" * 20 + line) * 200)
+    words = [*words, "--on-bad-line", "skip", "--max-bad", 1000]
+    for file in (path, compressed(path)):
+        for how in (["--epochs", 1], ["--epochs", 2], ["--epochs", 1, "--workers", 2], ["--workers", 3]):
+            assert trained(file, *words, *how).label_names == ["-1", "1"], (file, how)
+
+
+@pytest.mark.parametrize("label", ["9007199254740993", "-9007199254740993", "9007199254740992", "1e300"])
+def test_x06_a_label_that_others_would_be_taken_for_is_refused(label, text, tmp_path):
+    why = f"label {label} is too large: from 2^53 on not all whole numbers can be told apart"
+    train = ["train", text, "-m", tmp_path / "m"]
+    assert f"argument --labels: {why}" in fail(*train, f"--labels=1,{label}", status=2)
+    assert f"argument --class-weight: {why}" in fail(*train, f"--class-weight=1:2,{label}:3", status=2)
+    with pytest.raises(ValueError, match=re.escape(why.replace("1e300", "1e+300"))):
+        package.train_svmlight(text, package.AROWClassifier(), labels=[1, float(label) if "e" in label else int(label)])
+    text.write_text(f"1 1:1\n{label} 2:1\n")
+    assert f"{text}:2: {why}" in fail(*train)
+    assert not (tmp_path / "m").exists()
+    text.write_text("1 1:1\n-9007199254740991 2:1\n")
+    assert trained(text, "--labels=1,-9007199254740991").classes.tolist() == [-9007199254740991, 1]
+
+
+def test_x06_a_model_whose_labels_text_cannot_tell_apart_does_not_meet_text(text, tmp_path):
+    model = tmp_path / "m.npz"
+    package.AROWClassifier().fit(np.eye(2), [2**53, 2**53 + 1]).save(model)
+    text.write_text(f"{2**53} 1:1\n{2**53 + 1} 2:1\n")
+    for words in (["evaluate", text, "-m", model], ["train", text, "-m", tmp_path / "n", "--resume", model]):
+        assert "the labels of the model cannot be those of svmlight text: label 9007199254740992" in fail(*words)
+    assert set(succeed("predict", text, "-m", model).out.split()) <= {str(2**53), str(2**53 + 1)}
+
+
+def test_x06_a_label_that_has_two_weights_is_refused(text, tmp_path):
+    train = ["train", text, "-m", tmp_path / "m"]
+    assert "a label stands twice in '1:2,+1:3'" in fail(*train, "--class-weight=1:2,+1:3", status=2)
+
+
+def test_many_labels_are_counted_in_all_batches(tmp_path):
+    """Beyond a few they are found by a search."""
+    path = tmp_path / "data.svm"
+    path.write_text("".join(f"{label} 1:1\n" for label in range(40)) * 3 + "5 1:1\n" * 30)
+    labels = Labels()
+    for batch in Reader(path, chunk_bytes=64):
+        labels.meet(batch)
+    assert labels.counts == {label: 3 + 30 * (label == 5) for label in range(40)}
+
+
+def test_x08_a_label_of_a_million_digits_is_neither_kept_nor_shown_as_it_is_written(text):
+    text.write_text(f"{'0' * 10**6}1 1:1\n-1.{'0' * 10**6} 2:1\n")
+    for words in ([], ["--epochs", 1]):
+        assert trained(text, *words).label_names == ["-1", "1"]
+    text.write_text(f"1 1:1\n1.5{'0' * 10**6} 2:1\n")
+    assert f"{text}:2: label 1.5 is not a whole number" in fail("train", text, "-m", text.with_name("m"))
+
+
 def test_labels_can_be_fixed(text):
     text.write_text("3 1:1\n4 2:1\n")
     learner = trained(text, "--labels", "4.0,3")
@@ -401,6 +497,17 @@ def test_a_line_out_of_the_range_of_the_state_can_be_skipped(text):
         assert f"{text}:2: the value of index 1 is out of range" in outcome.err
         assert f"{text}:3:1: label is not a number" in outcome.err
         assert trained(text, "--on-bad-line", "skip", "--dtype", "float64").tally["rows"] == 10 * 5
+
+
+def test_x08_a_hashed_text_without_a_bad_line_is_as_wide_as_with_it(text):
+    """Also where the largest index is the last of the columns."""
+    for line in ("", "1 15:1e39\n"):
+        text.write_text(f"{line}1 1:1 15:1\n-1 2:1\n")
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            X, _ = package.read_svmlight(text, dtype="float32", hash_bits=4, on_bad_line="skip")
+        assert X.shape == (2, 16)
+        assert len(told) == bool(line)
 
 
 def test_a_line_that_is_skipped_counts_for_nothing(text):

@@ -14,10 +14,11 @@ import pytest
 
 import cwlearn as package
 from cwlearn import learner as learner_module
-from cwlearn import model_file
+from cwlearn import model_file, out_of_core, text_files
 from cwlearn.diagonal_state import DiagonalState
 from cwlearn.out_of_core import Run
 from cwlearn.terminal import Attendant
+from cwlearn.text_files import fingerprint
 from tests.cases import RULES, WEIGHTED, rule_id
 from tests.text_cases import SMALL, bits, compressed, cwlearn, fail, flags, random_text, succeed, trained
 
@@ -242,6 +243,158 @@ def test_m12_data_of_the_same_name_and_size_are_other_data_all_the_same(text, tm
     assert text.stat().st_size == len(content)
     os.utime(text, (1e9, 1e9))
     assert "data" in fail(*train, "--resume", checkpoint)
+
+
+@pytest.mark.parametrize("place", [0, 0.3, 0.5, 0.8, 1])
+def test_m12_data_are_recognised_by_bytes_of_all_of_them(place, tmp_path):
+    """Before they are read: at many places, not at one."""
+    path = tmp_path / "data"
+    content = bytearray(os.urandom(5 << 20))
+    path.write_bytes(content)
+    before = fingerprint([str(path)])
+    assert fingerprint([str(path)]) == before
+    start = int(place * (len(content) - 200_000))
+    content[start : start + 200_000] = os.urandom(200_000)
+    path.write_bytes(content)
+    assert fingerprint([str(path)]) != before
+
+
+def changed(line):
+    """A line with the other label, of the same length."""
+    return {"+1": "-1", "-1": "+1"}[line[:2]] + line[2:]
+
+
+@pytest.fixture
+def blind(monkeypatch):
+    """Data are not recognised by some of their bytes: only what is read of them tells."""
+    monkeypatch.setattr(text_files, "SAMPLE_BYTES", 0)
+
+
+@pytest.mark.usefixtures("small_steps", "blind")
+@pytest.mark.parametrize("chunk_bytes", [16, 400, 1 << 20])
+@pytest.mark.parametrize("mode", ["one pass", "shuffled", "cache", "gzip"])
+def test_x06_a_checkpoint_does_not_go_on_if_what_it_has_read_was_changed(
+    mode, chunk_bytes, text, tmp_path, interrupt, monkeypatch
+):
+    """Whatever the line, and whatever the chunks: nothing is learned, and nothing is written."""
+    lines = [line for line in text.read_text().splitlines(keepends=True) if line.startswith(("+1 ", "-1 "))]
+    text.write_text("".join(lines))
+
+    def data():
+        return compressed(text) if mode == "gzip" else text
+
+    train = ["train", data(), "-m", tmp_path / "m.npz", *MODES[mode], "--quiet"]
+    if mode == "gzip":  # of which the size would tell, too
+        monkeypatch.setattr(out_of_core, "fingerprint", lambda paths: "data")
+    succeed(*train)
+    expected = (tmp_path / "m.npz").read_bytes()
+    (tmp_path / "m.npz").unlink()
+    checkpoint = interrupted(train, tmp_path, interrupt, blocks=4)
+    before = checkpoint.read_bytes()
+    done = model_file.load(checkpoint).unfinished["done"] if mode in ("one pass", "gzip") else len(lines)
+    monkeypatch.setattr(Run.__init__, "__defaults__", (*Run.__init__.__defaults__[:-1], chunk_bytes))
+    train += ["--checkpoint", 1e-9, "--resume", checkpoint]
+    for number in range(len(lines)):
+        text.write_text("".join([*lines[:number], changed(lines[number]), *lines[number + 1 :]]))
+        if number < done:
+            assert "the data have changed" in fail(*train[:1], data(), *train[2:])
+            assert not (tmp_path / "m.npz").exists()
+            assert checkpoint.read_bytes() == before
+    text.write_text("".join(lines))
+    succeed(*train[:1], data(), *train[2:])
+    if mode != "cache" or chunk_bytes == 400:  # the rows of a chunk are a block of the cache
+        assert (tmp_path / "m.npz").read_bytes() == expected
+
+
+@pytest.mark.usefixtures("small_steps", "blind")
+@pytest.mark.parametrize("mode", ["one pass", "shuffled"])
+def test_x06_force_learns_from_changed_data_as_new_ones(mode, text, tmp_path, interrupt):
+    train = ["train", text, "-m", tmp_path / "m.npz", *MODES[mode], "--quiet"]
+    checkpoint = interrupted(train, tmp_path, interrupt).rename(tmp_path / "kept.npz")
+    done = model_file.load(checkpoint).tally["rows"]
+    content = text.read_bytes().decode()
+    text.write_text(changed(content), newline="")
+    assert "the data have changed" in fail(*train, "--resume", checkpoint)
+    succeed(*train, "--resume", checkpoint, "--force")
+    epochs = 1 if mode == "one pass" else 3
+    assert model_file.load(tmp_path / "m.npz").tally["rows"] == done + epochs * 61
+    text.write_text(content, newline="")
+    succeed(*train, "--resume", checkpoint, "--force")
+    assert model_file.load(tmp_path / "m.npz").tally["rows"] == epochs * 61
+
+
+@pytest.mark.usefixtures("small_steps")
+@pytest.mark.parametrize("mode", ["one pass", "shuffled"])
+def test_x06_a_pipe_that_brings_other_data_is_noticed_too(mode, text, tmp_path, interrupt):
+    """Changed, with more rows in fewer lines, or shorter; of a pipe there is neither size nor sample."""
+    lines = text.read_text().splitlines(keepends=True)
+    train = ["train", "-", "-m", tmp_path / "m.npz", *MODES[mode], "--quiet", "--labels=-1,+1"]
+
+    def outcome(content, *words):
+        reading, writing = os.pipe()
+        before = os.dup(0)
+        os.write(writing, "".join(content).encode())
+        os.close(writing)
+        os.dup2(reading, 0)
+        try:
+            return cwlearn(*train, *words)
+        finally:
+            os.dup2(before, 0)
+            os.close(before)
+            os.close(reading)
+
+    assert outcome(lines).status == 0
+    expected = (tmp_path / "m.npz").read_bytes()
+    (tmp_path / "m.npz").unlink()
+    interrupt(20)
+    assert outcome(lines, "--checkpoint", 60).status == 130
+    resume = ["--resume", tmp_path / "m.npz.checkpoint"]
+    without_comments = [line for line in lines if line.startswith(("+1 ", "-1 "))]
+    for other in ([changed(lines[0]), *lines[1:]], without_comments * 2, lines[:9], lines[:1], without_comments[:30]):
+        for words in (resume, [*resume, "--checkpoint", 1e-9]):
+            found = outcome(other, *words)
+            assert found.status == 1
+            assert "the data have changed" in found.err
+            assert not (tmp_path / "m.npz").exists()
+    if mode == "one pass":
+        found = outcome([changed(lines[0]), *lines[1:]], *resume, "--force")
+        assert "cannot be read again" in found.err
+        assert found.status == 1
+    assert outcome(lines, *resume).status == 0
+    assert (tmp_path / "m.npz").read_bytes() == expected
+
+
+@pytest.mark.usefixtures("small_steps")
+@pytest.mark.parametrize(
+    "record",
+    [{}, {"lines": -1}, {"lines": True}, {"lines": "5"}, {"checksum": 5}, {"checksum": "x"}, {"checksum": None}],
+)
+def test_x06_a_checkpoint_that_does_not_say_what_it_has_read_is_refused(record, text, tmp_path, interrupt):
+    train = ["train", text, "-m", tmp_path / "m.npz", "--epochs", 1, "--quiet"]
+    checkpoint = interrupted(train, tmp_path, interrupt)
+    learner = model_file.load(checkpoint)
+    done = learner.tally["rows"]
+    for name in ("lines", "checksum") if not record else ():
+        del learner.unfinished[name]
+    learner.unfinished |= record
+    model_file.save(learner, checkpoint)
+    assert "the checkpoint does not say what it has read" in fail(*train, "--resume", checkpoint)
+    succeed(*train, "--resume", checkpoint, "--force")
+    assert model_file.load(tmp_path / "m.npz").tally["rows"] == done + 61
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_a_checkpoint_goes_on_with_the_memory_that_it_was_written_with(text, tmp_path, interrupt, monkeypatch):
+    """Though there is more of it free by then, and though nobody said how much: windows of a shuffle depend on it."""
+    train = ["train", text, "-m", tmp_path / "m.npz", "--epochs", 3, "--seed", 4, "--quiet"]
+    monkeypatch.setattr(out_of_core, "free_memory", lambda: 2 * SMALL)
+    succeed(*train)
+    expected = (tmp_path / "m.npz").read_bytes()
+    checkpoint = interrupted(train, tmp_path, interrupt)
+    assert model_file.load(checkpoint).unfinished["memory"] == SMALL
+    monkeypatch.setattr(out_of_core, "free_memory", lambda: 5 * SMALL)
+    succeed(*train, "--resume", checkpoint)
+    assert (tmp_path / "m.npz").read_bytes() == expected
 
 
 @pytest.mark.usefixtures("small_steps")

@@ -289,6 +289,19 @@ def test_one_large_file_is_shared_by_all_workers(tmp_path):
     assert bits(learner) == bits((sums[0] + sums[1] + sums[2]).learner())
 
 
+def test_f03_the_mark_of_utf_8_is_skipped_in_the_first_part_of_a_file_only(tmp_path):
+    path = tmp_path / "data.svm"
+    mark = b"\xef\xbb\xbf"
+    path.write_bytes(mark + b"1 1:1\n" * 10 + b"-1 2:1\n" * 10)
+    parts = split(str(path), 2)
+    assert [part.start for part in parts] == [0, 70]
+    assert [sum(batch.rows.n_rows for batch in Reader(part)) for part in parts] == [11, 9]
+    path.write_bytes(b"1 1:1\n" * 10 + mark + b"-1 2:1\n" * 10)
+    inside = Part(str(path), 60, path.stat().st_size)
+    with pytest.raises(DataError, match=r"data\.svm:11:1: label is not a number"):
+        list(Reader(inside))
+
+
 def test_d05_a_shard_with_one_label_or_none_at_all_is_welcome(tmp_path):
     texts = {"a": "1 1:1\n1 2:1\n", "b": "2 3:1\n", "c": "", "d": "3 1:1\n1 2:2\n"}
     for name, text in texts.items():
@@ -307,7 +320,7 @@ def test_d05_a_shard_with_one_label_or_none_at_all_is_welcome(tmp_path):
 def test_a_label_that_was_overlooked_is_learned_by_all(tmp_path, monkeypatch, shuffle, place):
     """The third label stands in one line of one shard: all of them are learned from again, with all labels."""
     monkeypatch.setattr(shard_tasks, "SAMPLE_BYTES", 200)
-    monkeypatch.setattr("cwlearn.labels.PLACES", 2)
+    monkeypatch.setattr("cwlearn.text_files.PLACES", 2)
     lines = ["+1 1:1\n", "-1 2:1\n"] * 4000
     paths = [tmp_path / name for name in "abc"]
     paths[0].write_text("".join(lines))
@@ -330,7 +343,7 @@ def test_a_label_that_was_overlooked_is_learned_by_all(tmp_path, monkeypatch, sh
 
 def test_labels_are_found_though_some_lines_show_one_only(tmp_path, monkeypatch):
     monkeypatch.setattr(shard_tasks, "SAMPLE_BYTES", 200)
-    monkeypatch.setattr("cwlearn.labels.PLACES", 1)
+    monkeypatch.setattr("cwlearn.text_files.PLACES", 1)
     (tmp_path / "a").write_text("1 1:1\n" * 5000 + "2 2:1\n")
     learner, _ = in_threads([tmp_path / "a"], workers=1)
     assert learner.classes.tolist() == [1, 2]

@@ -31,11 +31,12 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file, load_svmlight_files
 
 from cwlearn import DataError, _svmlight, iter_svmlight, machine, native, read_svmlight
-from cwlearn._svmlight import BAD_LINE, DONE, PADDING, TOO_WIDE, power_of_ten
+from cwlearn._svmlight import BAD_LINE, DONE, PADDING, TOO_WIDE, checksum_lines, power_of_ten
 from cwlearn.pipeline import in_order
 from cwlearn.row_store import MemoryStore
 from cwlearn.rows import as_rows
 from cwlearn.svmlight import Reader, Reading
+from cwlearn.text_files import Beginning
 from tests.cases import reserved
 
 # How the parser can be run on this processor: a compiled module, and whether it finds marks 64 bytes at once.
@@ -124,9 +125,9 @@ def padded(text):
     return np.frombuffer(b"8" * PADDING + text + b"9" * PADDING, np.uint8)
 
 
-def least_arrays(size, *, dtype=np.float64, wide=True, rows=0, entries=0, without=None):
+def least_arrays(size, *, labelled=True, dtype=np.float64, wide=True, rows=0, entries=0, without=None):
     """The shortest arrays that are accepted for so many bytes after `rows` and `entries`; one of them even shorter."""
-    most_rows, most_entries = rows + size // 2 + 1, entries + size // 4 + 1
+    most_rows, most_entries = rows + (size // 2 + 1 if labelled else size), entries + size // 4 + 1
     kinds = {
         "indptr": (most_rows + 1, np.int64),
         "indices": (most_entries, np.int64 if wide else np.int32),
@@ -142,7 +143,7 @@ def least_arrays(size, *, dtype=np.float64, wide=True, rows=0, entries=0, withou
 
 def parse(text, *, labelled=True, lowest=0, sort=False, hash_bits=0, **kind):
     """The rows of a text, in the shortest arrays, whose surroundings are found untouched."""
-    arrays = least_arrays(len(text), **kind)
+    arrays = least_arrays(len(text), labelled=labelled, **kind)
     status, n_rows, lines, where, low, high = parse_rows(
         arrays, padded(text), 0, len(text), 0, labelled, lowest, sort, hash_bits
     )
@@ -180,24 +181,29 @@ def test_nothing_is_written_outside_the_arrays(lines, labelled, lowest, sort, ha
         (True, b"1 1:1\n"),
         (True, b"1 1:1 2:1 3:1 4:1 5:1 6:1 7:1 8:1 9:1\n"),
         (False, b"1:1\n"),
+        (False, b"\n"),
+        (False, b"#\n1:1\n"),
         (False, b"1:1 2:1 3:1 4:1 5:1 6:1 7:1 8:1 9:1\n"),
     ],
 )
 def test_the_densest_texts_fit_the_shortest_arrays(labelled, line):
     found = parse(30 * line, labelled=labelled)
-    assert (found.status, found.lines) == (DONE, 30)
+    assert (found.status, found.lines) == (DONE, 30 * line.count(b"\n"))
+    assert len(found.labels) == found.lines
     assert len(found.indices) == 30 * line.count(b":")
 
 
+@pytest.mark.parametrize("labelled", [True, False])
 @pytest.mark.parametrize("name", ["indptr", "indices", "values", "labels", "queries"])
-def test_parse_rows_refuses_arrays_that_are_too_short(name):
-    text = b"1 1:1\n2\n" * 5
-    rest = padded(text), 0, len(text), 3, True, 0, False, 0
-    arrays = least_arrays(len(text), rows=3, entries=7)
+def test_parse_rows_refuses_arrays_that_are_too_short(name, labelled):
+    text = b"1 1:1\n2\n" * 5 if labelled else b"1:1\n\n" * 5
+    rest = padded(text), 0, len(text), 3, labelled, 0, False, 0
+    sizes = {"labelled": labelled, "rows": 3, "entries": 7}
+    arrays = least_arrays(len(text), **sizes)
     assert parse_rows(arrays, *rest)[:3] == (DONE, 13, 10)
     assert arrays["indptr"][13] == 12
     with pytest.raises(ValueError, match="too short"):
-        parse_rows(least_arrays(len(text), rows=3, entries=7, without=name), *rest)
+        parse_rows(least_arrays(len(text), **sizes, without=name), *rest)
 
 
 @pytest.mark.parametrize("wide", [np.int32, np.int64])
@@ -658,6 +664,64 @@ def test_t01_the_same_bits_with_any_number_of_threads(tmp_path, dtype):
     assert [y.tolist(), queries.tolist()] == expected[3:5]
 
 
+def checksums(reader):
+    """What is known of a text when all of it has been read."""
+    beginning = Beginning()
+    for batch in reader:
+        beginning = beginning.and_then(batch.n_lines, batch.checksum)
+    return beginning
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_x06_the_checksum_of_a_text_does_not_depend_on_the_chunks(tmp_path, threads):
+    text = random_text(200)
+    path, last = written(tmp_path / "a", text), len(text.split(b"\n"))
+    expected = checksums(Reader(path, checksums=True))
+    assert expected.lines == last
+    for chunk_bytes in (50, 100, 333, 5000):
+        assert checksums(Reader(path, threads=threads, chunk_bytes=chunk_bytes, checksums=True)) == expected
+    whole = checksum_lines(np.frombuffer(text + b"\n", np.uint8), 0, len(text) + 1)
+    assert (expected.lines, whole) == (last, expected.checksum)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.binary(max_size=40).map(lambda line: line.replace(b"\n", b"")), min_size=1), st.data())
+def test_x06_a_checksum_tells_of_every_byte_and_of_the_order_of_lines(lines, data):
+    def of(lines):
+        text = b"".join(line + b"\n" for line in lines)
+        return checksum_lines(np.frombuffer(text, np.uint8), 0, len(text))
+
+    cut = data.draw(st.integers(0, len(lines)))
+    assert Beginning().and_then(cut, of(lines[:cut])).and_then(len(lines) - cut, of(lines[cut:])).checksum == of(lines)
+    number = data.draw(st.integers(0, len(lines) - 1))
+    line = lines[number]
+    place = data.draw(st.integers(0, len(line)))
+    for other in (line[:place] + b"\0" + line[place:], line[:place] + b"\0" + line[place + 1 :], line[:place]):
+        assert (of([*lines[:number], other, *lines[number + 1 :]]) == of(lines)) == (other == line)
+    assert (of(lines[::-1]) == of(lines)) == (lines[::-1] == lines)
+
+
+@pytest.mark.parametrize(("start", "stop"), [(-1, 2), (0, 1), (0, 5), (3, 2)])
+def test_x06_a_checksum_is_of_whole_lines(start, stop):
+    with pytest.raises(ValueError, match="must end with a line"):
+        checksum_lines(np.frombuffer(b"1\n2\n", np.uint8), start, stop)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_x02_without_labels_rows_are_lines(tmp_path, threads):
+    """Whatever the chunks, and with lines that are left out."""
+    lines = [b"1:1", b"", b"# c", b" \t", b"2:2 # 3", b"x", b"\r", b"7:1e39", b"", b"3:1e30 4:4", b"5", b"9:9"]
+    path = written(tmp_path / "a", b"\n".join(lines))
+    for chunk_bytes in (16, 20, 31, 1 << 20):
+        told = []
+        reading = Reading(on_bad_line="skip")
+        options = {"labelled": False, "threads": threads, "chunk_bytes": chunk_bytes, "tell": told.append}
+        found = everything(Reader(path, reading, **options))
+        assert found[5] == [1, 2, 3, 4, 5, 7, 9, 10, 12]
+        assert found[0] == [1, 0, 0, 0, 1, 0, 0, 2, 1]
+        assert [flaw.line for flaw in told] == [6, 8, 11]
+
+
 @pytest.mark.parametrize("rows", [1, 7, 100, 399, 400, 401, 10_000])
 @pytest.mark.parametrize("zero_based", [True, False])
 def test_batches_have_as_many_rows_as_asked_for_and_together_are_the_whole(tmp_path, rows, zero_based):
@@ -711,11 +775,13 @@ def test_bad_lines_are_skipped_counted_and_told(tmp_path, threads, chunk_bytes):
     lines = [bad.get(number, line) for number, line in enumerate(good, 1)]
     path = written(tmp_path / "a", b"\n".join(lines))
     kept = written(tmp_path / "b", b"\n".join(b"#" if number in bad else line for number, line in enumerate(lines, 1)))
-    reader = Reader(path, Reading(on_bad_line="skip"), queries=True, threads=threads, chunk_bytes=chunk_bytes)
     for _ in range(2):
+        told = []
+        reading = Reading(on_bad_line="skip")
+        reader = Reader(path, reading, queries=True, threads=threads, chunk_bytes=chunk_bytes, tell=told.append)
         assert everything(reader) == everything(Reader(kept, queries=True))
-        assert [flaw.line for flaw in reader.skipped] == sorted(bad)
-        assert [str(flaw).split(" (near")[0] for flaw in reader.skipped] == [
+        assert [flaw.line for flaw in told] == sorted(bad)
+        assert [str(flaw).split(" (near")[0] for flaw in told] == [
             f"{path}:3:1: label is not a number",
             f"{path}:4:3: value is not finite",
             f"{path}:50:7: index 1 after 2: indices must rise, or be sorted by --unsorted sort",
@@ -737,13 +803,18 @@ def test_the_eleventh_bad_line_is_an_error(tmp_path, threads, chunk_bytes):
     path.write_bytes(b"\n".join(lines[:76]))
     reader = Reader(path, reading, threads=threads, chunk_bytes=chunk_bytes)
     assert len(everything(reader)[3]) == 66
-    assert len(reader.skipped) == 10
+    assert reader.n_skipped == 10
 
 
-def test_lines_that_are_skipped_do_not_hide_an_earlier_fault(tmp_path):
-    path = written(tmp_path / "a", b"1 1:1e39\n" + b"x\n" * 20)
-    with pytest.raises(DataError, match=r":1: .* out of range for float32"):
-        list(Reader(path, Reading(on_bad_line="skip", max_bad=5)))
+@pytest.mark.parametrize("chunk_bytes", [16, 100, 1 << 20])
+def test_bad_lines_count_in_the_order_of_the_text_whatever_is_wrong_with_them(tmp_path, chunk_bytes):
+    """Not first those that cannot be read, and then those whose numbers are too large."""
+    path = written(tmp_path / "a", b"1 1:1e39\n" + b"x\n" * 4 + b"1 1:1\n1 1:1e39\n" + b"x\n" * 20)
+    told = []
+    reading = Reading(on_bad_line="skip", max_bad=5)
+    with pytest.raises(DataError, match=r"a:7: the value of index 1 is out of range for float32"):
+        list(Reader(path, reading, chunk_bytes=chunk_bytes, tell=told.append))
+    assert [flaw.line for flaw in told] == [1, 2, 3, 4, 5]
 
 
 def test_read_svmlight_tells_of_lines_it_skipped(tmp_path):

@@ -76,15 +76,18 @@ def text(data: bytes) -> None:
     reader = _reader(choices, chunk_bytes)
     body = source.rest()
     rows, fault = 0, None
+    in_file = _one_of(100, data)
     try:
-        for batch in _from_file(reader, body) if _one_of(100, data) else _from_memory(reader, body):
+        for batch in _from_file(reader, body) if in_file else _from_memory(reader, body):
             _examine(batch)
             rows += batch.rows.n_rows
     except DataError as error:
         fault = error
     reading = reader.reading
     if _one_of(3, data[::-1]) and _plain(body) and reading.max_line > len(body):
-        lines = [line + b"\n" for line in body.split(b"\n") if line.strip() and not line.lstrip().startswith(b"#")]
+        lines = (body if in_file and body[-1:] in (b"", b"\n") else body + b"\n").splitlines(keepends=True)
+        if reader.grammar.labelled:
+            lines = [line for line in lines if line.strip() and not line.lstrip().startswith(b"#")]
         sound = [line for line in lines if find_flaw(line, reader.grammar) is None]
         if fault is None and reading.on_bad_line == "error":
             assert rows == len(lines) == len(sound)
@@ -102,8 +105,17 @@ def _reader(choices: int, chunk_bytes: int) -> Reader:
     )
     hash_bits = (0, 4, 40)[choices // 96 % 3]
     dtype = ("float32", "float64")[choices // 288 % 2]
-    queries = bool(choices // 576 % 2)
-    return Reader(PATH, reading, dtype=dtype, queries=queries, hash_bits=hash_bits, threads=1, chunk_bytes=chunk_bytes)
+    queries, labelled = bool(choices // 576 % 2), choices // 1152 % 4 != 3
+    return Reader(
+        PATH,
+        reading,
+        dtype=dtype,
+        labelled=labelled,
+        queries=queries,
+        hash_bits=hash_bits,
+        threads=1,
+        chunk_bytes=chunk_bytes,
+    )
 
 
 def _from_file(reader: Reader, body: bytes) -> Iterator[Batch]:
