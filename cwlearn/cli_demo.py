@@ -6,6 +6,7 @@ import argparse
 import os
 
 from cwlearn import cli_evaluate, cli_inspect, cli_train
+from cwlearn.messages import put
 
 FOLDER = os.path.join(os.path.dirname(__file__), "demo")
 EXAMPLE = "  cwlearn demo"
@@ -24,8 +25,8 @@ def run(arguments: argparse.Namespace) -> None:
         (cli_evaluate, [f"{folder}/spam-test.svm.gz", "-m", arguments.model]),
         (cli_inspect, [arguments.model, "--names", f"{folder}/words.txt", "--top", "20"]),
     ):
-        print(f"$ cwlearn {verb.__name__.rpartition('_')[2]} {' '.join(words)}", flush=True)
+        put(f"$ cwlearn {verb.__name__.rpartition('_')[2]} {' '.join(words)}")
         parser = argparse.ArgumentParser()
         verb.add_flags(parser)
         verb.run(parser.parse_args(words))
-        print()
+        put()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from typing import Any
 
@@ -14,6 +13,7 @@ from cwlearn.errors import DataError
 from cwlearn.labels import Labels
 from cwlearn.learner import Learner
 from cwlearn.measures import Measures, RegressionMeasures
+from cwlearn.messages import put, put_json
 from cwlearn.text_files import displayed
 
 __all__ = ["EXAMPLE", "add_flags", "run"]
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> None:
     if not report["rows"]:
         raise DataError("no examples", displayed(arguments.data[0]))
     if arguments.json:
-        print(json.dumps({**report, "seconds": time.perf_counter() - start}))
+        put_json({**report, "seconds": time.perf_counter() - start})
     else:
         show(report)
 
@@ -65,9 +65,9 @@ def _print_regression(report: dict[str, Any]) -> None:
     def number(name: str, digits: str, factor: float = 1) -> str:
         return "-" if report[name] is None else format(factor * report[name], digits)
 
-    print(f"root mean squared error {number('rmse', '.6g')}, mean absolute error {number('mae', '.6g')}")
-    print(f"R2 {number('r2', '.4f')} ({report['rows']:,} rows)")
-    print(
+    put(f"root mean squared error {number('rmse', '.6g')}, mean absolute error {number('mae', '.6g')}")
+    put(f"R2 {number('r2', '.4f')} ({report['rows']:,} rows)")
+    put(
         f"log loss {number('log_loss', '.4f')}; {number('within_one_deviation', '.1f', 100)} % within one deviation of "
         f"the prediction (68.3 expected), {number('within_two_deviations', '.1f', 100)} % within two (95.4)"
     )
@@ -77,12 +77,14 @@ def _print_evaluation(report: dict[str, Any]) -> None:
     def percent(part: float | None) -> str:
         return "-" if part is None else f"{100 * part:.2f} %"
 
-    print(f"error {percent(report['error'])} ({report['mistakes']:,} of {report['rows']:,} rows)")
-    print(f"\n{'label':>10} {'rows':>10} {'precision':>10} {'recall':>10}")
+    put(f"error {percent(report['error'])} ({report['mistakes']:,} of {report['rows']:,} rows)")
+    put()
+    put(f"{'label':>10} {'rows':>10} {'precision':>10} {'recall':>10}")
     for name, of in report["labels"].items():
-        print(f"{name:>10} {of['rows']:10,} {percent(of['precision']):>10} {percent(of['recall']):>10}")
+        put(f"{name:>10} {of['rows']:10,} {percent(of['precision']):>10} {percent(of['recall']):>10}")
     if report["log_loss"] is not None:
-        print(f"\nlog loss {report['log_loss']:.4f}, calibration error {report['calibration_error']:.4f}")
-        print(f"{'predicted':>10} {'correct':>10} {'rows':>10}")
+        put()
+        put(f"log loss {report['log_loss']:.4f}, calibration error {report['calibration_error']:.4f}")
+        put(f"{'predicted':>10} {'correct':>10} {'rows':>10}")
         for line in report["calibration"]:
-            print(f"{percent(line['predicted']):>10} {percent(line['correct']):>10} {line['rows']:10,}")
+            put(f"{percent(line['predicted']):>10} {percent(line['correct']):>10} {line['rows']:10,}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from collections.abc import Callable
 from dataclasses import fields
@@ -17,6 +16,7 @@ from cwlearn.cli_common import feature_names
 from cwlearn.errors import listed, shown
 from cwlearn.flags import add_memory, checked, written
 from cwlearn.learner import Learner
+from cwlearn.messages import put, put_json
 from cwlearn.options import COUNT
 from cwlearn.state import LinearState, Weights
 
@@ -77,34 +77,36 @@ def run(arguments: argparse.Namespace) -> None:
         "weights": weights,
     }
     if arguments.json:
-        print(json.dumps(facts, allow_nan=False))
+        put_json(facts)
         return
     parameters = ", ".join(f"{name} {written(value)}" for name, value in facts["parameters"].items())
-    print(f"{shown(arguments.model)}: {facts['algorithm']} ({parameters}), {facts['dtype']}")
+    put(f"{shown(arguments.model)}: {facts['algorithm']} ({parameters}), {facts['dtype']}")
     if learner.unfinished is not None:
-        print(f"a checkpoint after {learner.unfinished['done']:,} rows of an unfinished run")
+        put(f"a checkpoint after {learner.unfinished['done']:,} rows of an unfinished run")
     if learner.kernel is not None:
-        print(f"kernel     {', '.join(f'{name} {written(value)}' for name, value in facts['kernel'].items())}")
-    print(f"labels     {listed(facts['labels'])}" if facts["labels"] else "task       regression")
+        put(f"kernel     {', '.join(f'{name} {written(value)}' for name, value in facts['kernel'].items())}")
+    put(f"labels     {listed(facts['labels'])}" if facts["labels"] else "task       regression")
     hashed = f", hashed to {learner.hash_bits} bits" if learner.hash_bits else ""
     moved = f", {facts['features_moved']:,} of them moved by an update" if survey else ""
-    print(f"features   {facts['features']:,}{moved}{hashed}")
+    put(f"features   {facts['features']:,}{moved}{hashed}")
     error = facts["progressive_error"]
-    print(f"learned    {tally['rows']:,} rows, {tally['updates']:,} updates, progressive error {error:.4f}")
+    put(f"learned    {tally['rows']:,} rows, {tally['updates']:,} updates, progressive error {error:.4f}")
     if learner.several:
-        print(f"constraints {facts['n_constraints'] or 'all'}, {facts['multiclass_update']}")
+        put(f"constraints {facts['n_constraints'] or 'all'}, {facts['multiclass_update']}")
     if facts["noise_deviation"] is not None:
-        print(f"noise      {facts['noise_deviation']:.4g} (standard deviation)")
+        put(f"noise      {facts['noise_deviation']:.4g} (standard deviation)")
     if survey:
         intercepts = np.atleast_1d(facts["intercept"]).tolist()
-        print(f"intercept  {listed([f'{value:+.4f}' for value in intercepts])}")
+        put(f"intercept  {listed([f'{value:+.4f}' for value in intercepts])}")
     if weights:
-        width = max(7, *(len(weight["name"]) for weight in weights))
+        names = [shown(weight["name"]) for weight in weights]
+        width = max(7, *map(len, names))
         label = "  label" if facts["labels"] else ""
-        print(f"\n{'feature':>{width}} {'weight':>10} {'deviation':>10}{label}")
-        for weight in weights:
+        put()
+        put(f"{'feature':>{width}} {'weight':>10} {'deviation':>10}{label}")
+        for name, weight in zip(names, weights, strict=True):
             label = f"  {weight['label']}" if facts["labels"] else ""
-            print(f"{weight['name']:>{width}} {weight['weight']:+10.4f} {weight['deviation']:10.4f}{label}")
+            put(f"{name:>{width}} {weight['weight']:+10.4f} {weight['deviation']:10.4f}{label}")
 
 
 def kernel_facts(learner: Learner) -> dict[str, Any] | None:

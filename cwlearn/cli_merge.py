@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 
 from cwlearn import model_file
@@ -12,7 +11,7 @@ from cwlearn.cli_common import add_output, save_model
 from cwlearn.errors import UsageError, listed, shown
 from cwlearn.flags import add_memory, checked
 from cwlearn.merging import HOW, Sum
-from cwlearn.messages import tell_repeated
+from cwlearn.messages import put, put_json, tell_repeated
 from cwlearn.terminal import Bar
 from cwlearn.text_files import STDIN
 
@@ -71,11 +70,11 @@ def run(arguments: argparse.Namespace) -> None:
         "seconds": time.perf_counter() - start,
     }
     if arguments.json:
-        print(json.dumps(report))
+        put_json(report)
     elif not arguments.quiet:
         labels = f", labels {listed(learner.label_names)}" if learner.label_names else ""
-        print(
-            f"{shown(arguments.model)}: {learner.rule.name} model of {report['features']:,} features{labels}\n"
+        put(f"{arguments.model}: {learner.rule.name} model of {report['features']:,} features{labels}")
+        put(
             f"merged from {report['models']:,} {'model' if report['models'] == 1 else 'models'}: "
             f"{report['rows']:,} rows learned, {report['updates']:,} updates"
         )

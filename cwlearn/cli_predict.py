@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from typing import IO
@@ -14,8 +13,9 @@ from numpy.typing import NDArray
 from cwlearn.atomic_file import check_writable, replace_file
 from cwlearn.cli_common import check_paths
 from cwlearn.cli_scoring import add_data_flags, loaded, scored
-from cwlearn.errors import UsageError
+from cwlearn.errors import UsageError, shown
 from cwlearn.learner import Learner
+from cwlearn.messages import put_json
 from cwlearn.rows import Rows
 from cwlearn.svmlight import Batch
 from cwlearn.text_files import STDIN
@@ -66,13 +66,13 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json and arguments.output is None:
         raise UsageError("--json would mix with the predictions on standard output: add -o FILE")
     start = time.perf_counter()
-    rows, names = 0, learner.label_names
+    rows, names = 0, [shown(name) for name in learner.label_names]  # a label is one line, whatever it holds
     at_once = LINES_AT_ONCE if _with_numbers(arguments) else None
 
     def write(file: IO[bytes]) -> None:
         nonlocal rows
         if arguments.proba or (arguments.margin and learner.several):
-            file.write(f"labels {' '.join(names)}\n".encode("utf-8", "backslashreplace"))
+            file.write(f"labels {' '.join(names)}\n".encode())
         for batch, known in scored(learner, arguments, not arguments.no_labels):
             rows += known.n_rows
             texts = (_prediction_lines(learner, part, names, arguments) for _, part in learner.parts(known, at_once))
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> None:
     else:
         replace_file(arguments.output, write, keep=True)
     if arguments.json:
-        print(json.dumps({"rows": rows, "output": arguments.output, "seconds": time.perf_counter() - start}))
+        put_json({"rows": rows, "output": arguments.output, "seconds": time.perf_counter() - start})
 
 
 def _with_numbers(arguments: argparse.Namespace) -> bool:

@@ -20,7 +20,7 @@ from cwlearn.flags import add_options, add_rules, checked, flag, given, written
 from cwlearn.labels import labels_for
 from cwlearn.learner import BUILT_WITH, Learner, Training, check_update
 from cwlearn.machine import free_memory
-from cwlearn.messages import say, tell_repeated
+from cwlearn.messages import put, put_json, say, tell_repeated
 from cwlearn.options import POSITIVE, SEED, LabelError, label_value
 from cwlearn.out_of_core import Run, Space
 from cwlearn.rules import RULES, TASKS, Rule
@@ -144,13 +144,13 @@ def run(arguments: argparse.Namespace) -> None:
         "seconds": time.perf_counter() - start,
     }
     if arguments.json:
-        print(json.dumps(report))
+        put_json(report)
     elif not arguments.quiet:
         regression = learner.rule.task == "regression"
         what, labels = ("regression", "") if regression else ("model", f", labels {listed(learner.label_names)}")
         wrong = "root mean squared error" if regression else f"{mistakes:,} mistakes"
-        print(
-            f"{shown(arguments.model)}: {learner.rule.name} {what} of {report['features']:,} features{labels}\n"
+        put(f"{arguments.model}: {learner.rule.name} {what} of {report['features']:,} features{labels}")
+        put(
             f"{told.rows:,} rows, {told.nonzeros:,} nonzeros, {training.epochs} "
             f"{'epoch' if training.epochs == 1 else 'epochs'}, {report['seconds']:.2f} s; "
             f"progressive error {report['progressive_error']:.4f} ({wrong}, {updates:,} updates)"
