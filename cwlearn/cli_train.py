@@ -50,7 +50,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resume",
         metavar="MODEL",
-        help="go on with this model, exactly where it stopped; a checkpoint goes on if the data it has read are the same",
+        help="go on with this model, exactly where it stopped; with a checkpoint, if the data it has read are the same",
     )
     parser.add_argument("--force", action="store_true", help="resume with other parameters or data than before")
     parser.add_argument(
