@@ -47,7 +47,11 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--task", choices=TASKS, help="what stands first in a line: a label (the default), or the number to predict"
     )
-    parser.add_argument("--resume", metavar="MODEL", help="go on with this model, exactly where it stopped")
+    parser.add_argument(
+        "--resume",
+        metavar="MODEL",
+        help="go on with this model, exactly where it stopped; with a checkpoint, if the data it has read are the same",
+    )
     parser.add_argument("--force", action="store_true", help="resume with other parameters or data than before")
     parser.add_argument(
         "--checkpoint", type=checked(POSITIVE), metavar="MINUTES", help="keep a copy in MODEL.checkpoint so often"

@@ -432,6 +432,7 @@ def test_ctrl_c_before_a_resumed_run_is_where_it_was_keeps_the_checkpoint_sound(
     succeed(*train)
     expected = (tmp_path / "m.npz").read_bytes()
     checkpoint = interrupted(train, tmp_path, interrupt, blocks=10)
+    before = model_file.load(checkpoint).unfinished
     calls = []
     original = Run._learn
 
@@ -447,6 +448,7 @@ def test_ctrl_c_before_a_resumed_run_is_where_it_was_keeps_the_checkpoint_sound(
     assert len(calls) == 1
     kept = model_file.load(checkpoint)
     assert kept.unfinished["done"] == kept.tally["rows"]
+    assert kept.unfinished == before
     succeed(*train, "--checkpoint", 60, "--resume", checkpoint)
     assert (tmp_path / "m.npz").read_bytes() == expected
 
