@@ -20,9 +20,9 @@ import numpy as np
 from tqdm import tqdm
 
 from bench.datasets import NAMES, load, scaled
-from cwlearn import rules
-from cwlearn.learner import Learner, Training
-from cwlearn.rows import as_rows
+from cwlearn.core import rules
+from cwlearn.core.learner import Learner, Training
+from cwlearn.core.rows import as_rows
 
 SPLITS = 10
 EPOCHS = (1, 2, 3, 5, 10, 15)

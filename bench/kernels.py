@@ -18,10 +18,11 @@ from bench.datasets import zipf
 from bench.native import roofline
 from bench.report import Report, parser, positive
 from bench.timing import contest, timed
-from cwlearn import AROWClassifier, CWClassifier, rules
-from cwlearn.learner import Learner, Training
-from cwlearn.rows import as_rows
-from cwlearn.state import NONE
+from cwlearn.core import rules
+from cwlearn import AROWClassifier, CWClassifier
+from cwlearn.core.learner import Learner, Training
+from cwlearn.core.rows import as_rows
+from cwlearn.core.states.base import NONE
 
 RULES = {
     "AROW, kl": rules.AROW(),

@@ -15,7 +15,8 @@ from bench.datasets import zipf
 from bench.kernels import kernel_pass, sgd
 from bench.report import Report, parser, positive
 from bench.timing import contest, timed
-from cwlearn import AROWClassifier, CWClassifier, PassiveAggressiveClassifier, rules
+from cwlearn.core import rules
+from cwlearn import AROWClassifier, CWClassifier, PassiveAggressiveClassifier
 
 VARIANCE = {"form": "variance", "epochs": 1, "random_state": 0}
 

@@ -2,7 +2,7 @@
 
     python -m bench papers [--parts jmlr,arow,emnlp] [--out FOLDER] [--data FOLDER] [--seed N]
 
-Data: see `bench.datasets`.  Everything goes through `cwlearn.evaluation`: in every fold the parameter and the number of
+Data: see `bench.datasets`.  Everything goes through `cwlearn.evaluation.choosing`: in every fold the parameter and the number of
 epochs (up to ten) are chosen by one randomised run on the training rows, and then tested on the fold.  A run that was
 ended goes on where it stopped (journals are kept beside the data that were parsed; `--fresh` begins anew).
 """
@@ -25,11 +25,12 @@ from tqdm import tqdm
 
 import cwlearn
 from bench.datasets import DOMAIN_PAIRS, cache_folder, load, scaled
-from cwlearn import evaluation, rules
-from cwlearn.comparison import Comparison, Watch
-from cwlearn.contestants import CONTESTANTS, Contestant, Online
-from cwlearn.learner import Training
-from cwlearn.significance import mark, ranks
+from cwlearn.core import rules
+from cwlearn import evaluation
+from cwlearn.evaluation.comparison import Comparison, Watch
+from cwlearn.evaluation.candidates import CONTESTANTS, Contestant, Online
+from cwlearn.core.learner import Training
+from cwlearn.evaluation.significance import mark, ranks
 
 CW = {
     "var KL": "cw-variance",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.timing import Times
-from cwlearn.machine import usable_cores
+from cwlearn.utils.machine import usable_cores
 
 CORES = usable_cores()
 Row = Sequence[str]

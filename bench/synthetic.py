@@ -21,9 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
-from cwlearn import rules
-from cwlearn.learner import Learner, Training
-from cwlearn.rows import as_rows
+from cwlearn.core import rules
+from cwlearn.core.learner import Learner, Training
+from cwlearn.core.rows import as_rows
 
 N_FEATURES = 20
 TRAINING = Training(fit_intercept=False, dtype="float64")

@@ -10,7 +10,7 @@ from cwlearn._version import __version__
 
 if TYPE_CHECKING:
     from cwlearn.errors import DataError, ModelError
-    from cwlearn.estimators import (
+    from cwlearn.estimators.algorithms import (
         AROWClassifier,
         AROWRegressor,
         CWClassifier,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         merge,
         train_svmlight,
     )
-    from cwlearn.matrices import iter_svmlight, read_svmlight
+    from cwlearn.text.matrices import iter_svmlight, read_svmlight
 
 __all__ = [
     "AROWClassifier",

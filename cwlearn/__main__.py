@@ -1,5 +1,5 @@
 """`python -m cwlearn` is `cwlearn`."""
 
-from cwlearn.cli import console
+from cwlearn.cli.main import console
 
 console()

@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.state import KernelRule
+from cwlearn.core.states.base import KernelRule
 
 KINDS: dict[str, int]
 COVARIANCES: dict[str, int]

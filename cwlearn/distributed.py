@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from cwlearn.class_labels import check_labels, check_types
-from cwlearn.cluster import Here, is_client, train_on
-from cwlearn.learner import Learner, label_text
-from cwlearn.machine import usable_cores
-from cwlearn.messages import say
-from cwlearn.online_estimator import Linear, tell_unsolved
-from cwlearn.options import COUNT, is_number, label_value, require
-from cwlearn.out_of_core import Space
-from cwlearn.shard_sources import as_list, named
-from cwlearn.shard_tasks import Plan
-from cwlearn.shards import Sharing, train_in_threads
-from cwlearn.svmlight import Reading
-from cwlearn.text_files import split as _split
+from cwlearn.core.class_labels import check_labels, check_types
+from cwlearn.parallel.cluster import Here, is_client, train_on
+from cwlearn.core.learner import Learner, label_text
+from cwlearn.utils.machine import usable_cores
+from cwlearn.utils.messages import say
+from cwlearn.estimators.base import Linear, tell_unsolved
+from cwlearn.core.parameters import COUNT, is_number, label_value, require
+from cwlearn.text.run import Space
+from cwlearn.parallel.sources import as_list, named
+from cwlearn.parallel.tasks import Plan
+from cwlearn.parallel.shards import Sharing, train_in_threads
+from cwlearn.text.svmlight import Reading
+from cwlearn.text.sources import split as _split
 
 __all__ = ["fit", "split"]
 
@@ -82,7 +82,7 @@ def fit(
     report : callable
         Hears 1 for every shard that is done, and -n where n of them must be done again.
     reading
-        Of text: the options of `cwlearn.svmlight.Reading`.
+        Of text: the options of `cwlearn.text.svmlight.Reading`.
     """
     if not isinstance(estimator, Linear):
         raise TypeError(f"expected a linear estimator of cwlearn, such as AROWClassifier(), got {estimator!r}")

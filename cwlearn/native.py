@@ -3,11 +3,11 @@
 from contextlib import suppress
 
 from cwlearn._kernels import check_rows, learn_rows, margin_rows, runs_v3
-from cwlearn._svmlight import parse_rows
+from cwlearn.text._svmlight import parse_rows
 
 if runs_v3():
     with suppress(ImportError):  # not built on other machines, nor by compilers that do not know it
         from cwlearn._kernels_v3 import check_rows, learn_rows, margin_rows
-        from cwlearn._svmlight_v3 import parse_rows
+        from cwlearn.text._svmlight_v3 import parse_rows
 
 __all__ = ["check_rows", "learn_rows", "margin_rows", "parse_rows"]

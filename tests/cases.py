@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from cwlearn import rules
-from cwlearn.learner import Learner, Training
-from cwlearn.rows import as_rows
-from tests.reference import LabelReference, Reference
+from cwlearn.core import rules
+from cwlearn.core.learner import Learner, Training
+from cwlearn.core.rows import as_rows
+from tests.references.binary import LabelReference, Reference
 
 RULES = [
     rules.Perceptron(),

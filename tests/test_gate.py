@@ -7,7 +7,7 @@ import json
 import pytest
 
 from bench import gate
-from cwlearn import diagonal_state
+from cwlearn.core.states import diagonal as diagonal_state
 
 AROW = next(name for name in gate.WATCHED if name.startswith("AROW"))
 

@@ -16,10 +16,12 @@ import numpy as np
 import pytest
 
 import cwlearn
-from cwlearn import _chances, _kernels, _svmlight
-from cwlearn.estimators import CLASSIFIERS, KERNEL_CLASSIFIERS
-from cwlearn.learner import Training
-from cwlearn.rules import RULES
+from cwlearn.core import _probabilities as _chances
+from cwlearn.text import _svmlight
+from cwlearn import _kernels
+from cwlearn.estimators.algorithms import CLASSIFIERS, KERNEL_CLASSIFIERS
+from cwlearn.core.learner import Training
+from cwlearn.core.rules import RULES
 
 HEAVY = ["scipy", "sklearn", "dask", "matplotlib", "pandas", "tqdm"]
 
@@ -37,9 +39,10 @@ def test_importing_the_package_loads_nothing_heavy():
 def test_training_and_saving_below_the_estimators_needs_numpy_only(tmp_path):
     code = f"""
 import numpy as np
-from cwlearn import model_file, rules
-from cwlearn.learner import Learner, Training
-from cwlearn.rows import as_rows
+from cwlearn.core import model_file
+from cwlearn.core import rules
+from cwlearn.core.learner import Learner, Training
+from cwlearn.core.rows import as_rows
 learner = Learner(rules.AROW(), Training(), np.array([0, 1]), 3)
 learner.train(as_rows(np.eye(3), np.dtype("float32")), np.array([1.0, -1, 1]), np.empty(0), np.random.RandomState(0))
 model_file.save(learner, {str(tmp_path / "m.npz")!r})
@@ -156,9 +159,10 @@ def python(code, **environment):
 TRAIN = """
 import hashlib, numpy as np
 from scipy import sparse
-from cwlearn import native, rules
-from cwlearn.learner import Learner, Training
-from cwlearn.rows import as_rows
+from cwlearn.core import rules
+from cwlearn import native
+from cwlearn.core.learner import Learner, Training
+from cwlearn.core.rows import as_rows
 rng = np.random.default_rng(0)
 X, y = sparse.csr_array(rng.standard_normal((300, 40)).astype("f4")), rng.choice([-1.0, 1.0], 300)
 X.data[::7].view("u4")[:] = 1000  # subnormal; told by its bits, since NumPy's own conversions may flush it
@@ -179,9 +183,9 @@ print(native.learn_rows.__module__, native.parse_rows.__module__, hashlib.sha256
 
 
 def test_e11_a_processor_without_avx2_gets_other_loops_and_the_same_bits():
-    without = "import sys\nsys.modules['cwlearn._kernels_v3'] = sys.modules['cwlearn._svmlight_v3'] = None\n"
+    without = "import sys\nsys.modules['cwlearn._kernels_v3'] = sys.modules['cwlearn.text._svmlight_v3'] = None\n"
     *_, expected = python(TRAIN).stdout.split()
-    assert python(without + TRAIN).stdout.split() == ["cwlearn._kernels", "cwlearn._svmlight", expected]
+    assert python(without + TRAIN).stdout.split() == ["cwlearn._kernels", "cwlearn.text._svmlight", expected]
 
 
 FLUSH = "#include <xmmintrin.h>\nvoid flush(void) { _mm_setcsr(_mm_getcsr() | 0x8040); }\n"
@@ -228,14 +232,14 @@ def test_e13_a_numpy_that_cannot_be_imported_is_an_error_in_its_own_words(tmp_pa
     result = python("from cwlearn import AROWClassifier", PYTHONPATH=str(tmp_path))
     assert result.returncode == 1
     assert result.stderr.splitlines()[-1] == f"ImportError: {words}"
-    result = python("from cwlearn.cli import main; main(['inspect', 'm.npz'])", PYTHONPATH=str(tmp_path))
+    result = python("from cwlearn.cli.main import main; main(['inspect', 'm.npz'])", PYTHONPATH=str(tmp_path))
     assert result.stderr == f"cwlearn: error: {words}\n"
 
 
 def test_t04_the_compiled_modules_need_no_global_lock():
     script = (Path(__file__).parents[1] / "setup.py").read_text()
     assert re.search(r'"freethreading_compatible": True', script)
-    code = "import sys, cwlearn.native, cwlearn._chances\nprint(getattr(sys, '_is_gil_enabled', lambda: True)())"
+    code = "import sys, cwlearn.native, cwlearn.core._probabilities\nprint(getattr(sys, '_is_gil_enabled', lambda: True)())"
     assert python(code).stdout == f"{not sysconfig.get_config_var('Py_GIL_DISABLED')}\n"
 
 

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cwlearn import cli, model_file
-from cwlearn.flags import flag
+from cwlearn.cli import main as cli
+from cwlearn.core import model_file
+from cwlearn.cli.flags import flag
 from tests.cases import labelled_rows, random_rows
 
 COMMAND = [sys.executable, "-m", "cwlearn"]

@@ -1,7 +1,0 @@
-from cwlearn._svmlight import BAD_LINE as BAD_LINE
-from cwlearn._svmlight import DONE as DONE
-from cwlearn._svmlight import PADDING as PADDING
-from cwlearn._svmlight import TOO_WIDE as TOO_WIDE
-from cwlearn._svmlight import choose_marks as choose_marks
-from cwlearn._svmlight import parse_rows as parse_rows
-from cwlearn._svmlight import power_of_ten as power_of_ten

@@ -1,0 +1,90 @@
+"""`cwlearn evaluate`."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+from cwlearn.cli.common import check_paths
+from cwlearn.cli.scoring import add_data_flags as add_flags
+from cwlearn.cli.scoring import loaded, scored
+from cwlearn.errors import DataError
+from cwlearn.text.labels import Labels
+from cwlearn.core.learner import Learner
+from cwlearn.core.metrics import Measures, RegressionMeasures
+from cwlearn.utils.messages import put, put_json
+from cwlearn.text.sources import displayed
+
+__all__ = ["EXAMPLE", "add_flags", "run"]
+
+EXAMPLE = "  cwlearn evaluate test.svm -m spam.npz"
+
+
+def run(arguments: argparse.Namespace) -> None:
+    check_paths(arguments.data)
+    learner = loaded(arguments)
+    start = time.perf_counter()
+    judge, show = (
+        (_judge_regression, _print_regression)
+        if learner.rule.task == "regression"
+        else (_judge_labels, _print_evaluation)
+    )
+    report = judge(learner, arguments)
+    if not report["rows"]:
+        raise DataError("no examples", displayed(arguments.data[0]))
+    if arguments.json:
+        put_json({**report, "seconds": time.perf_counter() - start})
+    else:
+        show(report)
+
+
+def _judge_labels(learner: Learner, arguments: argparse.Namespace) -> dict[str, Any]:
+    measures = Measures(learner.label_names)
+    labels = Labels.of(learner)
+    probabilistic = learner.rule.probabilistic
+    for batch, rows in scored(learner, arguments, labelled=True):
+        labels.meet(batch)
+        true = learner.number(batch.labels)
+        for which, part in learner.parts(rows):
+            margins = learner.margins(part, only_mean=not probabilistic)
+            chances = learner.probabilities(*margins) if probabilistic else None
+            measures.add(true[which], learner.chosen(margins[0]), chances)
+    return measures.summary(probabilistic)
+
+
+def _judge_regression(learner: Learner, arguments: argparse.Namespace) -> dict[str, Any]:
+    measures = RegressionMeasures()
+    for batch, rows in scored(learner, arguments, labelled=True):
+        mean, variance = learner.margins(rows)
+        measures.add(batch.labels, mean, learner.deviations(variance))
+    return measures.summary()
+
+
+def _print_regression(report: dict[str, Any]) -> None:
+    def number(name: str, digits: str, factor: float = 1) -> str:
+        return "-" if report[name] is None else format(factor * report[name], digits)
+
+    put(f"root mean squared error {number('rmse', '.6g')}, mean absolute error {number('mae', '.6g')}")
+    put(f"R2 {number('r2', '.4f')} ({report['rows']:,} rows)")
+    put(
+        f"log loss {number('log_loss', '.4f')}; {number('within_one_deviation', '.1f', 100)} % within one deviation of "
+        f"the prediction (68.3 expected), {number('within_two_deviations', '.1f', 100)} % within two (95.4)"
+    )
+
+
+def _print_evaluation(report: dict[str, Any]) -> None:
+    def percent(part: float | None) -> str:
+        return "-" if part is None else f"{100 * part:.2f} %"
+
+    put(f"error {percent(report['error'])} ({report['mistakes']:,} of {report['rows']:,} rows)")
+    put()
+    put(f"{'label':>10} {'rows':>10} {'precision':>10} {'recall':>10}")
+    for name, of in report["labels"].items():
+        put(f"{name:>10} {of['rows']:10,} {percent(of['precision']):>10} {percent(of['recall']):>10}")
+    if report["log_loss"] is not None:
+        put()
+        put(f"log loss {report['log_loss']:.4f}, calibration error {report['calibration_error']:.4f}")
+        put(f"{'predicted':>10} {'correct':>10} {'rows':>10}")
+        for line in report["calibration"]:
+            put(f"{percent(line['predicted']):>10} {percent(line['correct']):>10} {line['rows']:10,}")

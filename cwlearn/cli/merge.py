@@ -1,0 +1,80 @@
+"""`cwlearn merge`."""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from cwlearn.core import model_file
+from cwlearn.utils.atomic_file import check_writable
+from cwlearn.cli.common import add_output, save_model
+from cwlearn.errors import UsageError, listed, shown
+from cwlearn.cli.flags import add_memory, checked
+from cwlearn.core.merging import HOW, Sum
+from cwlearn.utils.messages import put, put_json, tell_repeated
+from cwlearn.cli.terminal import Bar
+from cwlearn.text.sources import STDIN
+
+EXAMPLE = "  cwlearn merge monday.npz tuesday.npz -m week.npz       what both have learned, in one model"
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "models", nargs="+", metavar="MODEL", help="files with the models, of one rule and the same labels"
+    )
+    parser.add_argument("-m", "--model", required=True, metavar="OUT", help="file to write the merged model to")
+    parser.add_argument(
+        "--how",
+        type=checked(HOW),
+        default="posterior",
+        metavar=HOW.form,
+        help="add up what each has learned beyond the common prior (posterior, the default), or count the prior once "
+        "for each model, as the paper does (kl), or average means and covariances (l2)",
+    )
+    parser.add_argument(
+        "--base", metavar="MODEL", help="what all of them were resumed from: it counts once, not once for each"
+    )
+    add_memory(parser)
+    add_output(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    if STDIN in (arguments.model, *arguments.models):
+        raise UsageError("models are read from files and written to files: - names none")
+    check_writable(arguments.model)
+    if not arguments.quiet:
+        tell_repeated(arguments.models)
+    start = time.perf_counter()
+    bar = Bar(arguments.quiet or arguments.json)
+    bar.begin("merging", len(arguments.models), " models")
+    most = getattr(arguments, "memory", None)
+    base = None if arguments.base is None else model_file.load(arguments.base, most)
+    total = Sum(arguments.how)
+    for path in arguments.models:  # one at a time: memory for the sum and for one of them
+        total += Sum.of(arguments.how, model_file.load(path, most), shown(path), base)
+        bar.advance(1)
+    bar.close()
+    learner = total.turned_into_learner(base)
+    save_model(learner, arguments.model)
+    report = {
+        "model": arguments.model,
+        "models": len(arguments.models),
+        "how": arguments.how,
+        "task": learner.rule.task,
+        "algorithm": learner.rule.name,
+        "features": learner.state.n_features,
+        "labels": learner.label_names,
+        "rows": learner.tally["rows"],
+        "updates": learner.tally["updates"],
+        "mistakes": learner.tally["mistakes"] if len(learner.classes) else None,
+        "seconds": time.perf_counter() - start,
+    }
+    if arguments.json:
+        put_json(report)
+    elif not arguments.quiet:
+        labels = f", labels {listed(learner.label_names)}" if learner.label_names else ""
+        put(f"{arguments.model}: {learner.rule.name} model of {report['features']:,} features{labels}")
+        put(
+            f"merged from {report['models']:,} {'model' if report['models'] == 1 else 'models'}: "
+            f"{report['rows']:,} rows learned, {report['updates']:,} updates"
+        )

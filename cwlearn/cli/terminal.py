@@ -1,0 +1,188 @@
+"""What a person at a terminal sees and does during a run: a bar, a table, messages, checkpoints and Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from cwlearn.core import model_file
+from cwlearn.errors import DataError, shown
+from cwlearn.utils.messages import say, show, tell_skipped
+from cwlearn.text.run import Run, Watch
+from cwlearn.utils.signals import handled
+from cwlearn.core.states.base import new_tally
+from cwlearn.text.svmlight import Batch
+
+PATIENCE = 0.5  # seconds without a bar
+
+
+def reason(error: OSError | MemoryError) -> str:
+    """Why something could not be written or removed."""
+    return getattr(error, "strerror", None) or str(error) or "out of memory"
+
+
+class Bar:
+    """A progress bar on a terminal, which comes only when the wait is long enough to want one."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._wanted = not quiet and sys.stderr is not None and sys.stderr.isatty()
+        self._bar: Any = None
+        self._moving = threading.Lock()  # several workers may report at once
+        self._start = time.monotonic()
+        self.begin("", None, "B")
+
+    def begin(self, what: str, total: int | None, unit: str) -> None:
+        self.close()
+        self._what, self._total, self._unit, self._done = what, total, unit, 0
+
+    def move_to(self, done: int, **facts: str) -> None:
+        """So many bytes or rows are done."""
+        if not self._wanted or time.monotonic() < self._start + PATIENCE:
+            return
+        if self._bar is None:
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=self._total, desc=self._what, unit=self._unit, unit_scale=True, leave=False)
+        self._bar.update(done - self._bar.n)
+        self._bar.set_postfix(facts, refresh=False)
+
+    def advance(self, rows: int, **facts: str) -> None:
+        with self._moving:
+            self._done += rows
+            self.move_to(self._done, **facts)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+    def end(self) -> None:
+        """Close it for good: who reports late is not heard any more."""
+        with self._moving:
+            self._wanted = False
+            self.close()
+
+
+class Attendant(Watch):
+    """Shows how the training goes, keeps checkpoints, and stops it between two blocks of rows when asked to."""
+
+    def __init__(self, quiet: bool, table: bool = False, checkpoint: str | None = None, minutes: float = 0) -> None:
+        self._bar = Bar(quiet or table)
+        self._table = Table() if table else None
+        self._unit = "B"
+        self._start = time.monotonic()
+        self._minutes, self._checkpoint = minutes, checkpoint
+        self.keeps_progress = checkpoint is not None
+        self._saved_at = self._start
+        self.kept = 0  # rows learned by the last checkpoint
+        self._busy = self._stopping = False
+        self.torn = False  # a block of rows was broken off, so nobody knows how far it came
+
+    def begin(self, what: str, total: int | None, unit: str) -> None:
+        self._unit = unit
+        self._bar.begin(what, total, unit)
+
+    def read(self, run: Run, batch: Batch) -> None:
+        if self._unit == "B":
+            self._bar.move_to(batch.chunk.position, **self._facts(run))
+
+    def learned(self, run: Run, rows: int) -> None:
+        if self._unit != "B":
+            self._bar.advance(rows, **self._facts(run))
+        if self._table is not None:
+            self._table.row(run)
+        if self._checkpoint is not None and time.monotonic() > self._saved_at + 60 * self._minutes:
+            self._save_if_possible(run)
+        if self._stopping:
+            raise KeyboardInterrupt
+
+    def ended(self, run: Run) -> None:
+        """All has been learned: the table gets its last line."""
+        if self._table is not None:
+            self._table.row(run, last=True)
+
+    def _facts(self, run: Run) -> dict[str, str]:
+        if run.learner is None or not run.learner.tally["rows"]:
+            return {}
+        speed = run.done / max(1e-9, time.monotonic() - self._start)
+        return {"rows/s": f"{speed:.3g}", "error": f"{run.learner.progressive_error():.4g}"}
+
+    def skipped(self, flaw: DataError) -> None:
+        self._bar.close()
+        tell_skipped(flaw)
+
+    def restarted(self) -> None:
+        self.kept, self._saved_at = 0, -float("inf")  # a checkpoint of other labels is worth nothing
+        self._table = self._table and Table()
+
+    def save(self, run: Run) -> None:
+        """Write a checkpoint: a model that knows how far it has come."""
+        assert run.learner is not None
+        assert self._checkpoint is not None
+        run.learner.unfinished = run.progress()
+        model_file.save(run.learner, self._checkpoint)
+        self.kept, self._saved_at = run.done, time.monotonic()
+
+    def _save_if_possible(self, run: Run) -> None:
+        """What was learned is worth more than a checkpoint of it: one that fails does not end the run."""
+        assert self._checkpoint is not None
+        try:
+            self.save(run)
+        except (OSError, MemoryError) as error:
+            self._bar.close()
+            say(f"warning: no checkpoint: {shown(self._checkpoint)}: {reason(error)}; the training goes on")
+            self._saved_at = time.monotonic()
+
+    @contextmanager
+    def undisturbed(self) -> Iterator[None]:
+        self._busy = True
+        try:
+            yield
+        finally:
+            self._busy = False
+        if self._stopping:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def heeding_ctrl_c(self) -> Iterator[None]:
+        """The first Ctrl-C waits for the end of a block of rows; the second one does not."""
+
+        before: Any = signal.getsignal(signal.SIGINT)
+
+        def interrupt(number: int, frame: Any) -> None:
+            if self._busy and not self._stopping:
+                self._stopping = True
+            else:
+                self.torn = self._busy
+                before(number, frame)
+
+        try:
+            with handled(interrupt, "SIGINT"):
+                yield
+        finally:
+            self._bar.close()
+
+
+class Table:
+    """How the error falls, in the manner of Vowpal Wabbit: a line whenever twice as many rows have been learned."""
+
+    def __init__(self) -> None:
+        self._next = 1
+        self._before = new_tally()
+
+    def row(self, run: Run, last: bool = False) -> None:
+        assert run.learner is not None
+        tally, before = run.learner.tally, self._before
+        if not before["rows"]:
+            show(f"{'error':>10} {'since last':>10} {'rows':>12} {'updates':>12} {'features':>12}")
+        if (last or tally["rows"] >= self._next) and tally["rows"] > before["rows"]:
+            show(
+                f"{run.learner.progressive_error():10.6f} {run.learner.progressive_error(before):10.6f} "
+                f"{tally['rows']:12,} {tally['updates']:12,} {run.learner.state.n_features:12,}"
+            )
+            self._before, self._next = tally, 2 * tally["rows"]

@@ -1,0 +1,309 @@
+"""Many models into one: the Gaussians of learners that have seen different rows, combined through their confidences.
+
+A Gaussian has numbers that can be added up (J12 section 7.10; A = S^-1 is the precision):
+
+    posterior   A - A0 and A mu - A0 mu0    what each has learned beyond the common beginning, which counts once: the
+                                            result does not depend on order or grouping and, where gains do not depend
+                                            on what was seen, it is that of one learner that has seen all rows
+    kl          the same, and the prior     the paper's sum of A and of A mu, which counts the prior once for each model
+                for each model              (unless they began with more, a base, which counts once)
+    l2          S and mu                    plain averages
+
+A `Sum` takes models in one after the other, or whole sums, and makes a learner of them at the end.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwlearn.core.states.diagonal import DiagonalState
+from cwlearn.errors import ModelError, listed
+from cwlearn.core.learner import BUILT_WITH, Learner, Training
+from cwlearn.core.parameters import one_of, require
+from cwlearn.core.rules import Rule
+from cwlearn.core.states.base import NONE, LinearState, Tally, new_tally
+
+UNCERTAIN = 1e-6  # rounding by which a variance may rise
+ROUNDED = 1e-12  # and by which the average of equal ones may be another
+HOW = one_of("posterior", "kl", "l2")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What models must have in common: all of a learner but its numbers."""
+
+    name: str  # of the model, for errors
+    rule: Rule
+    training: Training
+    classes: NDArray[Any]
+    label_names: list[str]
+    label_texts: list[str] | None
+    hash_bits: int
+    feature_names: list[str] | None
+
+    @classmethod
+    def of(cls, learner: Learner, name: str) -> Kind:
+        if learner.kernel is not None:
+            raise ModelError(f"{name} has a kernel, and such models cannot be merged")
+        names = learner.feature_names
+        return cls(
+            name,
+            learner.rule,
+            learner.training,
+            learner.classes,
+            learner.label_names,
+            learner.label_texts,
+            learner.hash_bits,
+            None if names is None else names.tolist(),
+        )
+
+    def require(self, other: Kind) -> None:
+        """Refuse to merge with another kind, and say what differs."""
+        pairs: dict[str, tuple[Any, Any]] = {
+            "task": (self.rule.task, other.rule.task),
+            "rule": (self.rule.name, other.rule.name),
+        }
+        same = all(ours == theirs for ours, theirs in pairs.values())
+        if same:
+            for item in fields(self.rule):
+                pairs[item.name] = (getattr(self.rule, item.name), getattr(other.rule, item.name))
+        for name in BUILT_WITH:
+            pairs[name] = (getattr(self.training, name), getattr(other.training, name))
+        pairs["hash_bits"] = (self.hash_bits or None, other.hash_bits or None)
+        differences = [f"{name} {ours!r} and {theirs!r}" for name, (ours, theirs) in pairs.items() if ours != theirs]
+        if same and not np.array_equal(self.classes, other.classes):
+            differences.append(f"labels {listed(self.label_names)} and {listed(other.label_names)}")
+        for column, names in enumerate(zip(self.feature_names or (), other.feature_names or (), strict=False)):
+            if names[0] != names[1]:
+                differences.append(f"column {column} named {names[0]!r} and {names[1]!r}")
+                break
+        if differences:
+            raise ModelError(f"{self.name} and {other.name} cannot be merged: {'; '.join(differences)}")
+
+    def learner(self, n_features: int) -> Learner:
+        """A new one of this kind."""
+        learner = Learner(self.rule, self.training, self.classes, n_features)
+        learner.label_texts, learner.hash_bits = self.label_texts, self.hash_bits
+        if self.feature_names is not None:
+            more = [str(column) for column in range(len(self.feature_names), n_features)]
+            learner.feature_names = np.array([*self.feature_names, *more], object)
+        return learner
+
+
+class Sum:
+    """What some models have learned, added up.
+
+    Features that a model does not have are as new in it; arrays begin with the intercept, then a line for each feature.
+    """
+
+    def __init__(self, how: str) -> None:
+        require("how", how, HOW)
+        self.how = how
+        self.count = 0
+        self.kind: Kind | None = None  # of the first model
+        self._spread: NDArray[np.float64] = NONE  # what models have added to A; or S
+        self._place: NDArray[np.float64] = NONE  # what they have added to A mu; or mu
+        self._lag: NDArray[np.float64] = NONE  # what averages fall behind the means by, for averaged rules
+        self._tally = new_tally()
+        self._weight = 0.0  # of all rows in `surprise`, which is a weighted sum
+        self._origins = 0.0  # what intercepts began at, times the rows seen since, so that grouping does not matter
+        self._seen = 0  # these rows
+
+    @classmethod
+    def of(cls, how: str, learner: Learner, name: str, base: Learner | None = None) -> Sum:
+        """One model; `name` is what errors call it, and `base` the model that it began as, if it was not a new one."""
+        one = cls(how)
+        one.kind, one.count = Kind.of(learner, name), 1
+        check_confidences(learner.rule, how)
+        if base is not None:
+            _check_base(one.kind, learner, base)
+        with learner.lock:  # nobody learns meanwhile
+            state, tally = _linear(learner), learner.tally
+            one._spread, one._place = state.moments() if how == "l2" else state.natural()
+            if learner.rule.averaged:
+                assert isinstance(state, DiagonalState)
+                one._lag = state.average / max(1, tally["rows"])
+        if how != "l2":
+            one._add_beginning(base, -1, learner.origin)
+        one._origins = learner.origin * tally["rows"]
+        one._seen = tally["rows"]
+        one._count_rows(tally, 1)
+        if base is not None:
+            one._count_rows(base.tally, -1)
+        return one
+
+    def _add_beginning(self, base: Learner | None, times: float, origin: float) -> None:
+        """Add, or take out, what models began with."""
+        assert self.kind is not None
+        prior = 1 / self._prior_variance
+        known = 0
+        if base is not None:
+            spread, place = _linear(base).natural()
+            known = len(place)
+            _add(self._spread, times * spread)
+            _add(self._place, times * place)
+        else:
+            self._place[0] += times * prior * origin
+        _add_to_diagonal(self._spread, times * prior, known)
+
+    @property
+    def _prior_variance(self) -> float:
+        assert self.kind is not None
+        return _linear(self.kind.learner(0)).prior_variance
+
+    def _count_rows(self, tally: Tally, sign: int) -> None:
+        """Add counts, or take them out."""
+        ours: Any = self._tally
+        for name, value in tally.items():
+            ours[name] += sign * value  # type: ignore[operator]
+        self._weight += sign * tally["rows"] * (tally["rows"] + 1) / 2
+
+    def __add__(self, other: Sum) -> Sum:
+        both = copy.deepcopy(self)
+        both += copy.deepcopy(other) if self.kind is None else other  # an empty sum becomes the other
+        return both
+
+    def __iadd__(self, other: Sum) -> Sum:
+        """Take in the other; an empty sum becomes it."""
+        if self.how != other.how:
+            raise ValueError(f"sums of how={self.how!r} and how={other.how!r} cannot be added")
+        if self.kind is None or other.kind is None:
+            return self if other.kind is None else other
+        self.kind.require(other.kind)
+        sizes = len(self._place), len(other._place)
+        size = max(sizes)
+        for name in ("_spread", "_place", "_lag"):
+            if len(getattr(self, name)):
+                setattr(self, name, _widened(getattr(self, name), size))
+                _add(getattr(self, name), getattr(other, name))
+        if self.how == "l2":  # what only the models of one have is as new in those of the other
+            for count, known in zip((self.count, other.count), sizes, strict=True):
+                _add_to_diagonal(self._spread, count * self._prior_variance, known)
+        self.count += other.count
+        self._weight += other._weight
+        self._origins += other._origins
+        self._seen += other._seen
+        for key, value in other._tally.items():
+            self._tally[key] += value  # type: ignore[literal-required]
+        if len(other.kind.feature_names or ()) > len(self.kind.feature_names or ()):
+            self.kind = replace(self.kind, feature_names=other.kind.feature_names)
+        return self
+
+    def learner(self, base: Learner | None = None) -> Learner:
+        """The model that all of them make, if they began as `base`, or new."""
+        return copy.deepcopy(self).turned_into_learner(base)
+
+    def turned_into_learner(self, base: Learner | None = None) -> Learner:
+        """The same, in less memory: the sum is of no use any more."""
+        if self.kind is None:
+            raise ModelError("there is no model to merge")
+        origin = self._origins / self._seen if self._seen else 0.0
+        learner = self.kind.learner(len(self._place) - 1)
+        learner.origin = origin
+        state = _linear(learner)
+        if base is not None:
+            self._count_rows(base.tally, 1)
+        if self.how == "l2":
+            self._spread /= self.count
+            self._place /= self.count
+            _restore_diagonal(self._spread, state.prior_variance)
+            state.set_moments(self._spread, self._place)
+        else:
+            self._add_beginning(base, 1, origin)
+            if self.how == "kl" and base is None:  # which counts the prior once for each model
+                self._add_beginning(None, self.count - 1, origin)
+            state.set_natural(self._spread, self._place)
+        rows = self._tally["rows"]
+        if len(self._lag):
+            assert isinstance(state, DiagonalState)
+            state.average[:] = self._lag / self.count * rows
+        scale = self._tally["surprise"] / self._weight if self._weight else 0.0
+        learner.tally = {**self._tally, "surprise": scale * rows * (rows + 1) / 2}
+        return learner
+
+
+def check_confidences(rule: Rule, how: str) -> None:
+    """Refuse to weigh by confidences what has none."""
+    if not rule.second_order and how != "l2":
+        raise ModelError(f"models of {rule.name} have no confidences: 'l2' is the only way to merge them")
+
+
+def _check_base(kind: Kind, learner: Learner, base: Learner) -> None:
+    """Refuse a base that the learner cannot have begun as; parameters may have changed since."""
+    kind.require(replace(Kind.of(base, "the base"), rule=kind.rule, training=kind.training))
+    built: dict[str, Callable[[Learner], Any]] = {
+        "rule": lambda one: one.rule.name,
+        "covariance": lambda one: one.rule.covariance,
+        "prior variance": lambda one: one.state.prior_variance,
+    }
+    for name, of in built.items():
+        if of(learner) != of(base):
+            raise ModelError(f"{kind.name} and the base cannot be merged: {name} {of(learner)!r} and {of(base)!r}")
+    grown: dict[str, Callable[[Learner], int]] = {
+        "features": lambda one: one.state.n_features,
+        "rows": lambda one: one.tally["rows"],
+        "updates": lambda one: one.tally["updates"],
+        "mistakes": lambda one: one.tally["mistakes"],
+    }
+    for name, count in grown.items():
+        if count(learner) < count(base):
+            raise ModelError(
+                f"{kind.name} cannot have gone on from the base: it has {count(learner):,} {name}, and the base "
+                f"{count(base):,}"
+            )
+    known = _linear(base).variance
+    if (_linear(learner).variance[: len(known)] > known * (1 + UNCERTAIN)).any():
+        raise ModelError(f"{kind.name} cannot have gone on from the base: it is less certain of some weights")
+
+
+def merge(learners: Iterable[tuple[str, Learner]], how: str, base: Learner | None = None) -> Learner:
+    """One learner that knows what all of them know; each comes with the name that errors call it.  If all went on from
+    the same `base`, that counts once."""
+    total = Sum(how)
+    for name, learner in learners:
+        total += Sum.of(how, learner, name, base)
+    return total.turned_into_learner(base)
+
+
+def _linear(learner: Learner) -> LinearState:
+    assert isinstance(learner.state, LinearState)
+    return learner.state
+
+
+def _add_to_diagonal(array: NDArray[np.float64], value: float, start: int = 0) -> None:
+    """Add a number to each weight from `start` on or, of matrices, to their diagonals."""
+    if array.ndim == 3:
+        new = np.arange(start, len(array))
+        array[new, new] += value
+    else:
+        array[start:] += value
+
+
+def _restore_diagonal(array: NDArray[np.float64], value: float) -> None:
+    """Make what is this number but for rounding this number, so that what nobody has touched stays so to the bit."""
+    places = np.arange(len(array))
+    diagonal = array[places, places] if array.ndim == 3 else array
+    diagonal[abs(diagonal - value) <= ROUNDED * value] = value
+    if array.ndim == 3:
+        array[places, places] = diagonal
+
+
+def _add(array: NDArray[np.float64], other: NDArray[np.float64]) -> None:
+    """Add what may be of fewer weights, the first ones."""
+    size = len(other)
+    array[(slice(size),) * (2 if array.ndim == 3 else 1)] += other
+
+
+def _widened(array: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    """Of so many weights, new ones with nothing in them."""
+    if len(array) == size:
+        return array
+    wide = np.zeros((size, size, array.shape[2]) if array.ndim == 3 else (size, *array.shape[1:]))
+    _add(wide, array)
+    return wide

@@ -1,0 +1,306 @@
+"""Model files: a sealed archive of a JSON header, the arrays of the state and the names of the features.
+
+Which arrays, and what they mean, each kind of state says itself: `State.arrays`.  `sealed_archive` has the form of the
+file, and finds any damage to it; `atomic_file` sees to it that under the final name there is always a whole model, the
+old one or the new one.
+
+A file may ask for far more memory than it takes itself: that of all weights, if it has but the few that were touched.
+So it says first how much it needs, and is refused if that is more than `max_memory` (on the command line: --memory), by
+default USUAL_MEMORY and USUAL_TIMES its own size.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwlearn.core import sealed_archive
+from cwlearn._version import __version__
+from cwlearn.utils.atomic_file import replace_file
+from cwlearn.core.class_labels import as_json, from_json, json_value
+from cwlearn.errors import ModelError, listed
+from cwlearn.core.kernel_options import KernelOptions
+from cwlearn.core.learner import Learner, Training
+from cwlearn.core.parameters import SIZE, is_number, require
+from cwlearn.utils.regular_file import open_regular
+from cwlearn.core.rules import TASKS
+from cwlearn.core.states.base import LARGE, Arrays, Stored, Tally
+
+FORMAT = "cwlearn model"
+VERSION = 1  # of the layout below; a release reads its own and all earlier ones
+HEADER_LIMIT = 1 << 30
+REASON_LENGTH = 1000  # of what an error says of a file, which may quote it
+USUAL_MEMORY, USUAL_TIMES = 1 << 30, 8
+MOST_ROWS = (
+    1 << 53
+)  # that a model may have counted: up to here sums in double are exact, and no later pass can overflow
+JSON_TIMES = 32  # what a byte of JSON becomes in memory, at most
+NAME_BYTES, BLOCK_BYTES = 96, 1024  # of a name of a feature, beside its text; of a label, where there is a kernel
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+NAMES = re.compile(rf"null|\[(?:{_STRING}(?:, {_STRING})*+)?+\]")  # as names of features are written
+
+
+def save(learner: Learner, path: str | os.PathLike[str]) -> None:
+    """Write the learner to `path`, replacing what is there only when the new file is whole."""
+    with learner.lock:  # nobody learns meanwhile
+        members = _members(learner)
+        replace_file(path, lambda file: sealed_archive.write(file, members))
+
+
+def _members(learner: Learner) -> dict[str, NDArray[Any]]:
+    """The arrays of a file."""
+    header = json.dumps(_header(learner), ensure_ascii=True).encode("ascii")
+    if len(header) > HEADER_LIMIT:
+        raise ModelError(f"cannot save it: labels and options take {len(header):,} bytes, {HEADER_LIMIT:,} at most")
+    arrays = learner.state.arrays()
+    return {
+        "header": np.frombuffer(header, np.uint8),
+        **{name: array.astype(array.dtype.newbyteorder("<"), copy=False) for name, array in arrays.items()},
+        "names": np.frombuffer(json.dumps(_names(learner)).encode("ascii"), np.uint8),
+    }
+
+
+def load(path: str | os.PathLike[str], max_memory: int | None = None) -> Learner:
+    """Read a learner back; anything but a whole, sound model is a ModelError that names the file, and so is one that
+    would take more memory than it may."""
+    with opened(path, max_memory) as model:
+        return model.restored()
+
+
+@dataclass
+class Model:
+    """A file that is open: a learner that has everything but the numbers of its state, and these, in the file."""
+
+    learner: Learner  # without features
+    n_features: int
+    arrays: Arrays
+    budget: Budget
+
+    def restored(self) -> Learner:
+        """The whole learner; ValueError says what is not sound."""
+        learner, state = self.learner, self.learner.state
+        state.check_layouts(self.n_features, self.arrays)
+        size = state.restored_bytes(self.n_features, self.arrays)
+        self.budget.take(size * (2 if learner.derives else 1), f"the weights of its {self.n_features:,} features")
+        state.restore(self.n_features, self.arrays)
+        return learner
+
+
+@contextmanager
+def opened(path: str | os.PathLike[str], max_memory: int | None = None) -> Iterator[Model]:
+    """A model whose state is still to be read; what is wrong with it, now or while it is read, is a ModelError that
+    names the file."""
+    if max_memory is not None:
+        require("max_memory", max_memory, SIZE)
+    try:
+        with open_regular(path, ModelError) as file:
+            sealed_archive.check_seal(file)
+            yield _model(sealed_archive.members(file), Budget(os.fstat(file.fileno()).st_size, max_memory))
+    except MemoryError:
+        raise
+    except ModelError as error:
+        raise ModelError(f"{os.fspath(path)}: {error}") from None
+    except Exception as error:  # whatever a sealed but senseless file can bring zipfile, json and NumPy to
+        # Which zipfile may have hidden; and a place in the file that makes no sense is no fault of the disk.
+        fault = error if isinstance(error, OSError) else error.__context__
+        if isinstance(fault, OSError) and fault.errno not in (None, errno.EINVAL, errno.EOVERFLOW):
+            raise OSError(fault.errno, fault.strerror, os.fspath(path)) from None
+        reason = str(error)[:REASON_LENGTH] or type(error).__name__
+        raise ModelError(f"{os.fspath(path)}: not a sound cwlearn model: {reason}") from None
+
+
+def usual_memory(size: int) -> int:
+    """What a file of so many bytes may take, unless somebody says otherwise."""
+    return USUAL_MEMORY + USUAL_TIMES * size
+
+
+class Budget:
+    """The memory that a file may ask for, and what it has asked for so far."""
+
+    def __init__(self, size: int, limit: int | None = None) -> None:
+        self._size, self._limit = size, usual_memory(size) if limit is None else limit
+        self._taken = 0
+
+    def take(self, size: int, what: str) -> None:
+        """Refuse what would be too much; a few megabytes are never that."""
+        self._taken += size
+        if self._taken > max(self._limit, LARGE):
+            raise ModelError(
+                f"a file of {self._size:,} bytes, but {what} need {self._taken:,} bytes of memory, more than "
+                f"the {self._limit:,} allowed; --memory {-(-self._taken >> 20)}M (in Python: max_memory) allows it"
+            )
+
+
+def _model(members: dict[str, sealed_archive.Member], budget: Budget) -> Model:
+    """What the arrays of a file are, all but those of the state being read and checked."""
+    if not {"header", "names"} <= members.keys():
+        raise ModelError(f"unexpected members {[*members][:5]}")
+    header = _read_header(members.pop("header"), budget)
+    names = members.pop("names")
+    learner = _new_learner(header, budget)
+    if sorted(members) != sorted(learner.state.arrays_of):
+        raise ModelError(f"unexpected members {[*members][:5]}")
+    return _filled(learner, header, members, names, budget)
+
+
+def _header(learner: Learner) -> dict[str, Any]:
+    rule = {"name": learner.rule.name, **asdict(learner.rule)}
+    if isinstance(rule.get("class_weight"), dict):
+        rule["class_weight"] = [[json_value(label), float(weight)] for label, weight in rule["class_weight"].items()]
+    training = asdict(learner.training)
+    if not isinstance(training["random_state"], (int, np.integer, type(None))):
+        training["random_state"] = None  # a generator in mid-stream has no place in a model
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "written_by": __version__,
+        "task": learner.rule.task,
+        "rule": {name: json_value(value) for name, value in rule.items()},
+        "kernel": learner.kernel and {name: json_value(value) for name, value in asdict(learner.kernel).items()},
+        "training": {name: json_value(value) for name, value in training.items()},
+        "labels": {
+            **as_json(learner.classes),
+            "texts": learner.label_texts,
+        },
+        "prior": {"mean": learner.origin, "variance": learner.state.initial_variance},
+        "n_features": learner.state.n_features,
+        "hash_bits": learner.hash_bits,
+        "tally": dict(learner.tally),
+        "unfinished": learner.unfinished,
+    }
+
+
+def _names(learner: Learner) -> list[str] | None:
+    return None if learner.feature_names is None else learner.feature_names.tolist()
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise ValueError("a name stands twice in the header")
+    return dict(pairs)
+
+
+def _read_header(member: Stored, budget: Budget) -> dict[str, Any]:
+    if len(member) > HEADER_LIMIT:
+        raise ValueError(f"its header is larger than {HEADER_LIMIT} bytes")
+    budget.take(JSON_TIMES * len(member), "the texts of its header")
+    header: dict[str, Any] = json.loads(_text(member), object_pairs_hook=_no_duplicates)
+    if header["format"] != FORMAT:
+        raise ValueError(f"its format is {header['format']!r}")
+    if header["version"] != VERSION:
+        raise ValueError(
+            f"its format is version {header['version']!r}, written by cwlearn {header['written_by']}; "
+            f"cwlearn {__version__} reads version {VERSION}"
+        )
+    return header
+
+
+def _text(member: Stored) -> str:
+    if member.dtype != np.uint8 or len(member.shape) != 1:
+        raise ValueError(f"a text is {member.dtype} {member.shape}")
+    return str(member[:].data, "ascii")
+
+
+def _new_learner(header: dict[str, Any], budget: Budget) -> Learner:
+    """A learner with the options of the file, and no features yet."""
+    parameters = dict(header["rule"])
+    name, task = parameters.pop("name"), header["task"]
+    if task not in TASKS or name not in TASKS[task]:
+        known = ", ".join(sorted(TASKS.get(task, TASKS)))
+        raise ValueError(f"its rule is {name!r}, its task {task!r}; known are {known}")
+    if isinstance(parameters.get("class_weight"), list):
+        parameters["class_weight"] = dict(parameters["class_weight"])
+    kernel = header["kernel"]
+    return Learner(
+        TASKS[task][name](**parameters),
+        Training(**header["training"]),
+        _labels(header["labels"], task, budget, 0 if kernel is None else BLOCK_BYTES),
+        0,
+        None if kernel is None else KernelOptions(**kernel),
+    )
+
+
+def _filled(learner: Learner, header: dict[str, Any], arrays: Arrays, names: Stored, budget: Budget) -> Model:
+    """The learner with all that is not in its state."""
+    n_features = header["n_features"]
+    if not _is_count(n_features):
+        raise ValueError(f"its number of features is {n_features!r}")
+    origin = header["prior"]["mean"]
+    if header["prior"] != {"mean": origin, "variance": learner.state.initial_variance} or not is_number(origin):
+        raise ValueError(f"its prior {header['prior']} does not fit its parameters")
+    learner.origin = float(origin)
+    learner.feature_names = _read_names(names, n_features, budget)
+    learner.tally = _tally(header["tally"])
+    learner.label_texts = _texts(header["labels"]["texts"], len(learner.classes))
+    learner.hash_bits = _hash_bits(header["hash_bits"], n_features)
+    learner.unfinished = _unfinished(header["unfinished"])
+    return Model(learner, n_features, arrays, budget)
+
+
+def _read_names(member: Stored, n_features: int, budget: Budget) -> NDArray[Any] | None:
+    text = _text(member)
+    budget.take(3 * len(text) + NAME_BYTES * text.count('"') // 2, "the names of its features")
+    if not NAMES.fullmatch(text):
+        raise ValueError("the names of its features are not strings")
+    names = json.loads(text)
+    if names is not None and len(names) != n_features:
+        raise ValueError(f"it has {len(names)} names for its {n_features} features")
+    return None if names is None else np.array(names, object)
+
+
+def _labels(found: dict[str, Any], task: str, budget: Budget, more: int) -> NDArray[Any]:
+    """The labels of a file, each of which takes so much memory more."""
+    values = found["values"]
+    if task == "regression":
+        if values:
+            raise ValueError(f"a regression has no labels, found {listed(values)}")
+        return np.empty(0)
+    return from_json(found, lambda size: budget.take(size + more * len(values), f"its {len(values):,} labels"))
+
+
+def _texts(texts: Any, count: int) -> list[str] | None:
+    if texts is None:
+        return None
+    if not (isinstance(texts, list) and len(texts) == count and all(isinstance(text, str) for text in texts)):
+        raise ValueError(f"its texts of labels are {texts}")
+    return texts
+
+
+def _unfinished(run: Any) -> dict[str, Any] | None:
+    if run is None:
+        return None
+    if not isinstance(run, dict) or not all(map(_is_count, [run["done"], run["memory"] or 0])):
+        raise ValueError(f"its record of an unfinished run is {run}")
+    return run
+
+
+def _is_count(number: Any) -> bool:
+    return type(number) is int and 0 <= number < 2**63
+
+
+def _hash_bits(bits: Any, n_features: int) -> int:
+    if type(bits) is not int or bits not in range(63) or (bits and n_features != 1 << bits):
+        raise ValueError(f"its hashes of {bits} bits do not fit its {n_features} features")
+    return bits
+
+
+def _tally(counts: dict[str, Any]) -> Tally:
+    whole = [counts["rows"], counts["updates"], counts["mistakes"], counts["unsolved"]]
+    if not all(_is_count(count) and count <= MOST_ROWS for count in whole):
+        raise ValueError(f"its counts {whole} are not sound")
+    sums = [counts["loss"], counts["surprise"], counts["squares"]]
+    if not all(type(number) in (int, float) and 0 <= number < float("inf") for number in sums):
+        raise ValueError(f"its sums {sums} are not sound")
+    return Tally(
+        rows=whole[0], updates=whole[1], mistakes=whole[2], unsolved=whole[3],
+        loss=float(sums[0]), surprise=float(sums[1]), squares=float(sums[2]),
+    )  # fmt: skip

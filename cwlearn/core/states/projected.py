@@ -1,0 +1,214 @@
+"""Covariances that are not diagonal, learned from through the same compiled rules.
+
+A row x knows of the Gaussian only its marginal along x: with u = x / |x|, the single weight w.u has the mean mu.u and
+the variance u'Su.  So each row is handed to the kernel as a model of one weight (for each label) whose feature has the
+value |x|: margin mu.x, variance v = x'Sx.  Whatever the kernel makes of it, by any rule, for two labels or more, is
+carried back along Sx, since all updates have that form (J12 eq. 11-13 and 20-27):
+
+    mu += c Sx                       so that  mu.x   becomes the new mean of the margin
+    S  -= b (Sx)(Sx)'                so that  x'Sx   becomes its new variance
+
+For more than two labels S is one matrix for each label, and what couples the labels is left out, as it is left out of
+the diagonal: the precision of each label's block grows by g xx' (the KL projection onto such blocks).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwlearn._kernels import COVARIANCES
+from cwlearn.errors import DataError
+from cwlearn.native import learn_rows
+from cwlearn.core.rows import Rows
+from cwlearn.utils.signals import signals_wait
+from cwlearn.core.states.base import NONE, KernelRule, State, scratch_of
+
+INCLUSIVE = COVARIANCES["inclusive"]
+
+THREADS_FROM = 400  # lines of a matrix, from which on BLAS may use all threads (measured on two cores)
+ROW_EFFORT = 4096  # of a row, in Python: as many nonzeros would be learned from in the same time
+
+# A row without features, for the kernel: its intercept is all there is.
+_BOUNDS = np.zeros(2, np.int64)
+_COLUMNS = np.empty(0, np.int32)
+_SQUARES = np.zeros(1)
+_ORDER = np.zeros(1, np.int64)
+
+
+class _OneThread:
+    """BLAS has one thread, as long as anybody in this process is inside: the limit is that of the whole process, so the
+    first one sets it, and the last one lifts it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._limit = _controller().limit(limits=1, user_api="blas")
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._limit.restore_original_limits()
+
+    def renew(self) -> None:
+        """Have a free lock in the child of a fork, whoever held it."""
+        self._lock = threading.Lock()
+
+
+_ONE_THREAD = _OneThread()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_ONE_THREAD.renew)
+
+
+def blas_threads(size: int) -> AbstractContextManager[None]:
+    """One thread for small matrices: to wake others takes longer than the work."""
+    return nullcontext() if size >= THREADS_FROM else _ONE_THREAD
+
+
+@cache
+def _controller() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+class View(ABC):
+    """What a row knows of the Gaussian, while it is learned from."""
+
+    length: float  # |x|, the intercept included
+    means: NDArray[np.float64]  # mu.x, by label
+
+    def check(self) -> None:  # noqa: B027  nothing to do, for most
+        """Raise a DataError if there is something wrong with the row."""
+
+    @abstractmethod
+    def variance(self, label: int) -> float:
+        """x'Sx, not below the floor; asked for before `move`."""
+
+    def prepare(self, labels: list[int]) -> None:  # noqa: B027  nothing to do, for most
+        """Take all memory that moving these will need: what runs out of it later would have learned a row by half."""
+
+    @abstractmethod
+    def move(self, label: int, along: float, shrink: float) -> None:
+        """mu += along Sx,  S -= shrink (Sx)(Sx)'."""
+
+    def moved(self) -> None:  # noqa: B027  nothing to do, for most
+        """All labels have been moved that had to be."""
+
+
+class ProjectedState(State):
+    """A state that is learned row by row, each projected on one weight for each label."""
+
+    @abstractmethod
+    def views(self, rows: Rows, order: list[int], bias: float) -> Iterator[View]:
+        """The views of the rows in `order`; the caller is done with each when it asks for the next."""
+
+    @property
+    @abstractmethod
+    def matrix_size(self) -> int:
+        """Lines of the largest matrix that BLAS works on."""
+
+    @property
+    @abstractmethod
+    def matrices(self) -> list[NDArray[np.float64]]:
+        """Those that BLAS changes in place."""
+
+    def _check_writable(self) -> None:
+        """BLAS asks nobody: it would write to memory that is read-only, and to a copy of what is not contiguous."""
+        for matrix in self.matrices:
+            if not (matrix.flags.writeable and matrix.flags.f_contiguous):
+                raise ValueError(
+                    "the model's arrays are read-only (a mapped file?): copy.deepcopy it to go on learning"
+                )
+
+    def learn(
+        self,
+        rows: Rows,
+        targets: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        order: NDArray[np.int64],
+        rule: KernelRule,
+        counts: NDArray[np.void],
+    ) -> int:
+        projected = rule.copy()
+        if rule["covariance"] != INCLUSIVE:  # for a single weight all projections are the same
+            projected["covariance"] = COVARIANCES["kl"]
+        scratch = scratch_of(0, self.blocks, rule["constraints"])
+        numbers = order.tolist()
+        self._check_writable()
+        # What is not finite the kernel refuses.
+        with (
+            np.errstate(over="ignore", invalid="ignore"),
+            blas_threads(self.matrix_size),
+            signals_wait() as between_rows,
+        ):
+            for done, (i, view) in enumerate(zip(numbers, self.views(rows, numbers, rule["bias"]), strict=True)):
+                row = slice(i, i + 1)
+                try:
+                    if not self._learn_row(view, targets[row], weights[row], projected, scratch, counts):
+                        return done
+                except DataError as error:
+                    raise DataError(error.what, row=i) from None
+                between_rows()
+        return len(order)
+
+    def _learn_row(
+        self,
+        view: View,
+        target: NDArray[np.float64],
+        weight: NDArray[np.float64],
+        rule: KernelRule,
+        scratch: tuple[NDArray[np.float64], NDArray[np.int64]],
+        counts: NDArray[np.void],
+    ) -> bool:
+        """Learn from one row, and count it; False if that is not possible in finite numbers."""
+        if len(weight) and not weight[0]:
+            return True
+        view.check()
+        length = rule["bias"] = view.length
+        cells = np.full((2, self.blocks), self.initial_variance)  # the means of the labels, then their variances
+        cells[0] = view.means / length if length else 0
+        labels = self._labels_of(cells[0] * length, target, rule)
+        for label in labels if length else ():
+            cells[1, label] = view.variance(label) / (length * length)
+        mean, variance = cells.copy()
+        after = counts.copy()
+        done = learn_rows(
+            cells.reshape(-1), NONE, *scratch, _BOUNDS, _COLUMNS, NONE, _SQUARES, target, weight, _ORDER, rule, after
+        )  # fmt: skip
+        if not done or not np.isfinite(cells[0]).all():
+            return False
+        if after["updates"][0] > counts["updates"][0]:
+            moving = [z for z in labels if cells[0, z] != mean[z] or cells[1, z] != variance[z]]
+            view.prepare(moving)
+            for label in moving:
+                s = variance[label]
+                along = (cells[0, label] - mean[label]) / (s * length)
+                view.move(label, along, (1 - cells[1, label] / s) / (s * length * length))
+            view.moved()
+        counts[:] = after
+        return True
+
+    def _labels_of(self, scores: NDArray[np.float64], target: NDArray[np.float64], rule: KernelRule) -> list[int]:
+        """The labels whose variances the kernel will ask for: the true one and its highest-scoring rivals, of equal
+        ones the first; SOP's scores depend on all of them."""
+        if self.blocks == 1 or rule["covariance"] == INCLUSIVE or rule["constraints"] >= self.blocks - 1:
+            return list(range(self.blocks))
+        true = int(target[0])
+        ranked = [label for label in np.argsort(-scores, kind="stable").tolist() if label != true]
+        return [true, *ranked[: rule["constraints"]]]

@@ -1,0 +1,244 @@
+"""What all scikit-learn estimators of the package share: constructor and docs from the options, fitting, weights."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import Field, fields
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from cwlearn.core import model_file
+from cwlearn.core import rules
+from cwlearn.core.kernel_options import KernelOptions
+from cwlearn.core.learner import EXACT_SWEEPS, EXACT_TOLERANCE, Learner, Training
+from cwlearn.core.parameters import Options, describe
+from cwlearn.core.rows import Rows, as_rows
+from cwlearn.core.states.base import NONE, LinearState
+
+
+def _constructor(owned: list[tuple[type[Options], Field[Any], Any]]) -> Callable[..., None]:
+    """`__init__` with the rule's options, then the shared ones by keyword only; it stores and checks nothing."""
+    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+    for owner, item, default in owned:
+        keyword_only = item.kw_only or owner is Training
+        kind = inspect.Parameter.KEYWORD_ONLY if keyword_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        parameters.append(inspect.Parameter(item.name, kind, default=default))
+    signature = inspect.Signature(sorted(parameters, key=lambda parameter: parameter.kind))
+
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            bound = signature.bind(self, *args, **kwargs)
+        except TypeError as error:
+            names = ", ".join(list(signature.parameters)[1:])
+            raise TypeError(f"{type(self).__name__}: {error}; its parameters are {names}") from None
+        bound.apply_defaults()
+        for name, value in list(bound.arguments.items())[1:]:
+            setattr(self, name, value)
+
+    init.__signature__ = signature  # type: ignore[attr-defined]
+    return init
+
+
+class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
+    """A subclass names its `_rule` and says when to choose it; constructor and the rest of the docs are made here."""
+
+    _rule: ClassVar[type[rules.Rule]]
+    _kernel: ClassVar[type[KernelOptions] | None] = None
+    _left_out: ClassVar[tuple[str, ...]] = ()  # options that are not offered, and keep their defaults
+    _attributes: ClassVar[str]
+    _examples: ClassVar[str]
+    _learner: Learner
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "_rule" in vars(cls):
+            offered = list(cls._offered())
+            cls.__init__ = _constructor(offered)  # type: ignore[method-assign]
+            parameters = "\n\nParameters\n----------\n" + describe([(item, default) for _, item, default in offered])
+            examples = cls._examples.format(name=cls.__name__)
+            cls.__doc__ = inspect.cleandoc(cls.__doc__ or "") + parameters + cls._attributes + examples
+
+    @classmethod
+    def _offered(cls) -> Iterator[tuple[type[Options], Field[Any], Any]]:
+        """The options that are parameters here, each with its owner and default."""
+        for owner in (cls._rule, *([] if cls._kernel is None else [cls._kernel]), Training):
+            for item in fields(owner):
+                if item.name not in cls._left_out:
+                    yield owner, item, cls._rule.default_epochs if item.name == "epochs" else item.default
+
+    def _options(self) -> tuple[rules.Rule, Training, KernelOptions | None]:
+        """The parameters, checked."""
+        values: dict[Any, dict[str, Any]] = {self._rule: {}, self._kernel: {}, Training: {}}
+        for owner, item, _ in self._offered():
+            values[owner][item.name] = getattr(self, item.name)
+        kernel = None if self._kernel is None else self._kernel(**values[self._kernel])
+        return self._rule(**values[self._rule]), Training(**values[Training]), kernel
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_learner" in vars(self)
+
+    # -- learning ------------------------------------------------------------------------------------------------------
+
+    def _classes_in(self, y: NDArray[Any]) -> NDArray[Any]:
+        """The labels that a new learner has to tell apart: none, but for classifiers."""
+        return np.empty(0)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        before = self.__dict__.copy()
+        try:
+            rule, training, kernel = self._options()
+            go_on = training.warm_start and self.__sklearn_is_fitted__()
+            X, y = self._validate(X, y, reset=not go_on)
+            learner = self._learner if go_on else Learner(rule, training, self._classes_in(y), X.shape[1], kernel)
+            learner.go_on_with(rule, training, kernel)
+            rows = as_rows(X, learner.state.dtype)
+            weights = self._row_weights(sample_weight, y, learner)
+            if len(weights) and not weights.any():
+                raise ValueError("Sample weights are zero for every row: there is nothing to learn from.")
+            unsolved = learner.tally["unsolved"]
+            learner.train(rows, learner.encode(y), weights, check_random_state(self.random_state))
+            tell_unsolved(learner.tally["unsolved"] - unsolved)
+            learner.feature_names = getattr(self, "feature_names_in_", None)
+            self._learner = learner
+        except BaseException:  # a fit that fails leaves the estimator as it was; a warm one may have learned some rows
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
+    def _partial_fit(self, X: Any, y: Any, classes: NDArray[Any], sample_weight: Any) -> Self:
+        """One pass; of more than one thread that call for the first time, one makes the learner."""
+        rule, training, kernel = self._options()
+        X, y = self._validate(X, y, reset=not self.__sklearn_is_fitted__())
+        mine = False
+        while not mine:
+            fitted = self.__sklearn_is_fitted__()
+            learner = self._learner if fitted else Learner(rule, training, classes, X.shape[1], kernel)
+            learner.go_on_with(rule, training, kernel)
+            rows = as_rows(X, learner.state.dtype, n_features=learner.state.n_features)
+            targets = learner.encode(y)
+            weights = self._row_weights(sample_weight, y, learner)
+            learner.feature_names = getattr(self, "feature_names_in_", None)
+            # One step, without a lock that a fork could lose.
+            mine = self.__dict__.setdefault("_learner", learner) is learner
+        unsolved = learner.tally["unsolved"]
+        learner.learn(rows, targets, weights)
+        tell_unsolved(learner.tally["unsolved"] - unsolved)
+        return self
+
+    def _adopt(self, learner: Learner) -> Self:
+        """Be the estimator that learned this."""
+        self.n_features_in_ = learner.state.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if learner.feature_names is not None:
+            self.feature_names_in_ = learner.feature_names
+        self._learner = learner
+        return self
+
+    def _validate(self, X: Any, y: Any, reset: bool, **checks: Any) -> tuple[Any, NDArray[Any]]:
+        # Any sparse format and any values pass here: `as_rows` converts and checks, naming the place of what is wrong.
+        X, y = validate_data(self, X, y, accept_sparse=True, ensure_all_finite=False, reset=reset, **checks)
+        return X, y
+
+    def _row_weights(self, sample_weight: Any, y: NDArray[Any], learner: Learner) -> NDArray[np.float64]:
+        """What the loss of each row is multiplied by; empty for 1."""
+        class_weight = getattr(learner.rule, "class_weight", None)
+        if sample_weight is None and class_weight is None:
+            return NONE
+        if not learner.rule.takes_weights:
+            raise ValueError(f"{type(self).__name__} with C=None has no loss that weights could scale.")
+        weights = np.ones(len(y)) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
+        if weights.shape != y.shape:
+            raise ValueError(f"sample_weight must have one entry for each of {len(y)} rows, got shape {weights.shape}")
+        bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+        if len(bad):
+            raise ValueError(f"sample_weight must be finite and not negative, got {weights[bad[0]]} for row {bad[0]}")
+        counts = {label: int(np.sum(y == label)) for label in learner.classes}
+        for label, factor in learner.class_factors(counts).items():
+            weights[y == label] *= factor
+        return weights
+
+    # -- what was learned ----------------------------------------------------------------------------------------------
+
+    @property
+    def _fitted(self) -> Learner:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet. Call 'fit' first.")
+        return self._learner
+
+    def _rows(self, X: Any) -> Rows:
+        learner = self._fitted
+        X = validate_data(self, X, accept_sparse=True, ensure_all_finite=False, reset=False, ensure_min_samples=0)
+        return as_rows(X, learner.state.dtype, n_features=learner.state.n_features)
+
+    def margin(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and variance of the margin w.x of every row, w being the Gaussian over the weights; with more than two
+        labels, one column for each.
+
+        First-order rules keep S = `initial_variance` I, so there the variance only tells the length of the row.
+        """
+        rows = self._rows(X)
+        return self._fitted.margins(rows)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file that `cwlearn.load` reads; what stood there before is replaced in one step."""
+        model_file.save(self._fitted, path)
+
+    @property
+    def n_updates_(self) -> int:
+        return self._fitted.tally["updates"]
+
+
+class Linear(OnlineEstimator):
+    """Estimators that have weights to show."""
+
+    @property
+    def _weights(self) -> LinearState:
+        state = self._fitted.predictor
+        assert isinstance(state, LinearState)
+        return state
+
+    @property
+    def coef_(self) -> NDArray[Any]:
+        return np.atleast_2d(self._weights.mean[1:].T)
+
+    @property
+    def intercept_(self) -> NDArray[Any]:
+        return self._weights.mean[:1].reshape(-1)
+
+    @property
+    def variance_(self) -> NDArray[Any]:
+        return np.atleast_2d(self._weights.variance[1:].T)
+
+    @property
+    def covariance_(self) -> NDArray[np.float64]:
+        if self._fitted.rule.covariance != "full":
+            raise AttributeError(f"{type(self).__name__} has covariance_ with covariance='full' only; see variance_")
+        state: Any = self._weights
+        matrices = np.stack([state.covariance(block)[1:, 1:] for block in range(state.blocks)])
+        return matrices[0] if state.blocks == 1 else matrices
+
+
+def tell_unsolved(updates: int) -> None:
+    """Warn of exact updates that are not as exact as they should be."""
+    if updates:
+        warnings.warn(
+            f"{updates} exact updates ended after {EXACT_SWEEPS} sweeps without reaching the relative tolerance "
+            f"{EXACT_TOLERANCE}: the rows they are from need not meet all of their constraints",
+            ConvergenceWarning,
+            stacklevel=3,
+        )

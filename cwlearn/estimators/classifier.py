@@ -1,0 +1,195 @@
+"""What the scikit-learn classifiers share, linear or with a kernel, and what some of them add."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets, unique_labels
+
+from cwlearn.core.class_labels import EXPECTED, check_labels, check_typed, check_types
+from cwlearn.core.kernel_options import KernelOptions
+from cwlearn.estimators.base import Linear, OnlineEstimator
+from cwlearn.core.parameters import COUNT, require
+
+COMMON_ATTRIBUTES = """\
+classes_ : ndarray of shape (n_labels,)
+    The labels, sorted.
+n_features_in_, n_updates_, n_mistakes_ : int
+    Columns of X; rows that moved the model; rows that were on the wrong side before they were learned.
+"""
+EXAMPLES = """
+Examples
+--------
+>>> import numpy as np
+>>> from cwlearn import {name}
+>>> X = np.array([[1, 0, 2], [0, 1, 1], [2, 0, 1], [0, 2, 1]])
+>>> model = {name}(random_state=0).fit(X, ["spam", "ham", "spam", "ham"])
+>>> model.predict([[1, 0, 0], [0, 1, 0]]).tolist()
+['spam', 'ham']
+"""
+
+
+class Classifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
+    """Labels in, labels out."""
+
+    _examples: ClassVar[str] = EXAMPLES
+
+    def fit(self, X: Any, y: Any, **refused: Any) -> Self:
+        """Learn from the rows of X with labels y, in `epochs` passes; forget what was learned before, if anything,
+        unless `warm_start` is set."""
+        self._refuse(refused)
+        return self._fit(X, y, None)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, **refused: Any) -> Self:
+        """Learn from the rows of X, once, in the order they come.
+
+        The first call must announce all labels in `classes`.  Ten calls on ten chunks give the same bits as one call
+        on all rows (with a kernel: the same up to rounding, if gamma is a number).  If a row cannot be learned, those
+        before it have been.
+        """
+        self._refuse(refused)
+        return self._learn_more(X, y, classes, None)
+
+    def _refuse(self, arguments: dict[str, Any]) -> None:
+        """Say why, and not only that, an argument of the weighted classifiers is not to be had here."""
+        for name in arguments:
+            reason = ": its rule has no loss that weights could scale" if name == "sample_weight" else ""
+            raise TypeError(f"{type(self).__name__} takes no argument {name!r}{reason}")
+
+    def _learn_more(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
+        if isinstance(getattr(self, "class_weight", None), str):
+            raise ValueError("class_weight='balanced' needs all rows at once: give partial_fit a dict by label.")
+        first = not self.__sklearn_is_fitted__()
+        if first and classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        if classes is not None:
+            check_types(classes)
+            check_typed(np.asarray(classes))
+        with np.errstate(invalid="ignore"):  # scikit-learn makes integers of them, to see whether they are
+            labels = self.classes_ if classes is None else self._classes_in(unique_labels(classes))
+        if not first and not np.array_equal(labels, self.classes_):
+            raise ValueError(f"classes={classes!r} is not the same as on the first call: {self.classes_.tolist()}")
+        return self._partial_fit(X, y, labels, sample_weight)
+
+    def _classes_in(self, y: NDArray[Any]) -> NDArray[Any]:
+        """The labels in y, sorted; if there are two, by comparisons only, which beats sorting y by far."""
+        check_typed(y)
+        others = y[y != y[:1]] if len(y) else y
+        if not len(others):
+            raise ValueError(f"two labels are needed to learn a classifier, found one class: {y[:1].tolist()}")
+        try:
+            two = not (others != others[0]).any()
+            labels: NDArray[Any] = np.unique(np.array([y[0], others[0]], y.dtype) if two else y)
+        except TypeError:
+            raise ValueError(f"{EXPECTED}; found {list(set(y.tolist()))[:5]}") from None
+        # A few of them, fractions first: of all, scikit-learn would say that they are almost as many as the rows.
+        odd = labels[labels != np.floor(labels)] if labels.dtype.kind == "f" else labels[:0]
+        with np.errstate(invalid="ignore"):  # if they are too large for integers, it will say so
+            check_classification_targets(odd[:10] if len(odd) else labels[:10])
+        check_labels(labels)
+        return labels
+
+    def _validate(self, X: Any, y: Any, reset: bool, **checks: Any) -> tuple[Any, NDArray[Any]]:
+        check_types(y, mixed=not reset)  # later ones are compared with those that are known
+        return super()._validate(X, y, reset, **checks)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Two labels: confidence in `classes_[1]`, by row, positive if that is the prediction, and ranked as
+        `predict_proba`.  It is the mean of the margin over its standard deviation (`LogisticClassifier`: the log odds;
+        first-order classes: the mean itself).
+
+        More labels: the mean of each one's score, by row; the highest is the prediction.  `margin` has the variance.
+        """
+        rows = self._rows(X)
+        return self._fitted.scores(*self._fitted.margins(rows, only_mean=self._fitted.several))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of every row."""
+        rows = self._rows(X)
+        labels: NDArray[Any] = self.classes_[self._fitted.predictions(rows)]
+        return labels
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        return self._fitted.classes
+
+    @property
+    def n_mistakes_(self) -> int:
+        return self._fitted.tally["mistakes"]
+
+
+class LinearClassifier(Linear, Classifier):
+    """Classifiers with weights."""
+
+    _attributes: ClassVar[str] = f"""
+Attributes
+----------
+{COMMON_ATTRIBUTES}\
+coef_, variance_ : ndarray of shape (1, n_features) or, with more than two labels, (n_labels, n_features)
+    Mean and variance of the weights: views of the state, not copies.
+intercept_ : ndarray of shape (1,) or (n_labels,)
+    Mean of the intercept.
+covariance_ : ndarray of shape (n_features, n_features) or (n_labels, n_features, n_features)
+    Covariance of the weights, where it is full: a copy.
+"""
+
+
+class KernelClassifier(Classifier):
+    """Classifiers with a kernel, which keep rows instead of weights."""
+
+    _kernel = KernelOptions
+    _left_out = ("projection", "covariance", "dtype")
+    _attributes: ClassVar[str] = f"""
+Attributes
+----------
+{COMMON_ATTRIBUTES}\
+n_kept_ : int
+    Rows that are kept.
+"""
+
+    @property
+    def n_kept_(self) -> int:
+        state: Any = self._fitted.state
+        return len(state.kept)
+
+
+class Weighted(Classifier):
+    """Classifiers whose rule has a loss, so that rows can be weighted."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # type: ignore[override]
+        """Learn from the rows of X with labels y, in `epochs` passes; forget what was learned before, if anything,
+        unless `warm_start` is set.  `sample_weight` scales the loss of each row, and 0 leaves the row out."""
+        return self._fit(X, y, sample_weight)
+
+    def partial_fit(  # type: ignore[override]
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Learn from the rows of X, once, in the order they come.  The first call must announce all labels in
+        `classes`.  `sample_weight` scales the loss of each row, and 0 leaves the row out."""
+        return self._learn_more(X, y, classes, sample_weight)
+
+
+class Probabilistic(Classifier):
+    """Classifiers that know how sure they are."""
+
+    def predict_proba(self, X: Any, *, draws: int | None = None, random_state: Any = None) -> NDArray[np.float64]:
+        """Probability of each label, by row, under the Gaussian over the weights w.
+
+        Two labels: Pr(w.x > 0) for `classes_[1]`.  More: the probability that the score of the label is the highest,
+        the scores being independent Gaussians, by quadrature, exact to about 1e-12.  CW and SCW heed the variance of
+        each score, so that the most probable label may be another one than `predict` says, which goes by the means; in
+        the other classes labels that are seldom updated keep a large variance for that alone, so all have the average
+        one.  `LogisticClassifier`: the mean of the sigmoid, or of the softmax, in MacKay's approximation.
+
+        With `draws`, all these are averages over so many random scores instead, seeded by `random_state`.
+        """
+        rows = self._rows(X)
+        margins = self._fitted.margins(rows)
+        if draws is None:
+            return self._fitted.probabilities(*margins)
+        require("draws", draws, COUNT)
+        return self._fitted.drawn_probabilities(*margins, int(draws), check_random_state(random_state))

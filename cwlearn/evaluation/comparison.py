@@ -1,0 +1,392 @@
+"""All trials of a comparison, on all cores, with a journal; and what they say together."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwlearn._version import __version__
+from cwlearn.evaluation.candidates import Contestant, alone, side_by_side
+from cwlearn.errors import DataError, listed
+from cwlearn.utils.machine import usable_cores
+from cwlearn.core.metrics import BINS
+from cwlearn.core.parameters import is_integer, is_number
+from cwlearn.evaluation.data_sets import Problem
+from cwlearn.utils.regular_file import open_regular
+from cwlearn.evaluation.significance import holm, mcnemar, ranks
+from cwlearn.evaluation.trials import Outcome, Terms, Tried, chosen, trial
+
+Key = tuple[str, float, str, int]  # problem, noise, contestant, fold
+Task = tuple[Contestant, Problem, float, int]  # the same, as a trial takes them
+LINE_BYTES, ROW_BYTES = 1 << 20, 32  # of a line of a journal, at most, and for each row that it names
+
+
+class Journal:
+    """A file in which a line is written for every trial that is done, so that a run that ends early can go on.
+
+    Its first line says what it is a journal of; one of anything else is refused, not overwritten, and so is one with a
+    line that cannot be the outcome of a trial of this comparison."""
+
+    def __init__(self, path: str | os.PathLike[str], comparison: Comparison) -> None:
+        self.done: dict[Key, Outcome] = {}
+        known = json.loads(json.dumps(about(comparison)))
+        first = _line(known)
+        found = _read(path)
+        whole = found[: found.rfind(b"\n") + 1]  # the last line may be half written
+        if whole:
+            self._take(path, whole.split(b"\n")[:-1], known, comparison)
+        elif not first.startswith(found):
+            raise DataError("not the journal of a comparison", path)
+        self._file = open(path, "r+b" if found else "wb")  # noqa: SIM115  closed by `close`
+        self._file.truncate(len(whole))
+        self._file.seek(len(whole))
+        if not whole:
+            self._write(first)
+
+    def _take(
+        self, path: str | os.PathLike[str], lines: list[bytes], known: dict[str, Any], comparison: Comparison
+    ) -> None:
+        longest = LINE_BYTES + ROW_BYTES * max(len(problem.y) for problem in comparison.problems)
+        trials = dict(_tasks(comparison))
+        for number, line in enumerate(lines, 1):
+            try:
+                if len(line) > longest + len(_line(known)):
+                    raise ValueError(f"a line of {len(line):,} bytes")
+                entry = json.loads(line)
+                if number > 1:
+                    outcome = _outcome(entry, trials, comparison.terms)
+                    self.done[_key(outcome)] = outcome
+            except (ValueError, TypeError, RecursionError) as error:
+                raise DataError(f"not the journal of a comparison: {error}", path, number) from None
+            if number == 1 and entry != known:
+                differing = [name for name in known if not isinstance(entry, dict) or entry.get(name) != known[name]]
+                raise DataError(
+                    f"the journal of another comparison: it differs in {', '.join(differing) or 'what it has more'}; "
+                    f"delete it to begin anew",
+                    path,
+                )
+
+    def add(self, outcome: Outcome) -> None:
+        self._write(_line(outcome.as_dict()))
+
+    def _write(self, line: bytes) -> None:
+        self._file.write(line)
+        self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _read(path: str | os.PathLike[str]) -> bytes:
+    try:
+        with open_regular(path, lambda what: DataError(what, path)) as file:
+            return file.read()
+    except FileNotFoundError:
+        return b""
+
+
+def _outcome(entry: Any, trials: dict[Key, Task], terms: Terms) -> Outcome:
+    """A line of a journal as the outcome of one of these trials; ValueError, or TypeError, says what it cannot be."""
+    one = Outcome(**entry)
+    if set(entry) != set(one.as_dict()) or type(one.fold) is not int or _key(one) not in trials:
+        raise ValueError("an outcome of no trial of this comparison")
+    contestant, problem, _, fold = trials[_key(one)]
+    rows = range(*problem.fold(fold).indices(len(problem.y)))
+    bins = [] if one.bins is None else one.bins
+    counts = [one.mistakes or 0, one.updates or 0, *(count for pair in one.progress for count in pair)]
+    sound = {
+        "form": all(isinstance(numbers, list) for numbers in (one.wrong, one.by_epoch, one.progress, bins)),
+        "rows": type(one.rows) is int and one.rows == len(rows),
+        "setting": one.setting in json.loads(json.dumps(contestant.settings)),
+        "by_epoch": len(one.by_epoch) == (terms.epochs if contestant.online else 1)
+        and all(is_number(error) and 0 <= error <= 1 for error in one.by_epoch),
+        "epochs": is_integer(one.epochs) and 0 < one.epochs <= len(one.by_epoch),
+        "wrong": all(type(row) is int and row in rows for row in one.wrong) and _rise(one.wrong),
+        "progress": all(len(pair) == 2 for pair in one.progress) and _rise([pair[0] for pair in one.progress]),
+        "counts": all(type(count) is int and 0 <= count < 2**53 for count in counts),
+        "seconds": is_number(one.seconds) and one.seconds >= 0,
+        "bins": len(bins) in (0, BINS)
+        and all(len(line) == 3 and all(is_number(part) and part >= 0 for part in line) for line in bins),
+    }
+    for name, fine in sound.items():
+        if not fine:
+            raise ValueError(f"the {name} of {one.contestant} in fold {fold + 1} cannot be what came of a trial")
+    return one
+
+
+def _rise(numbers: list[int]) -> bool:
+    return all(one < other for one, other in pairwise(numbers))
+
+
+def _line(entry: dict[str, Any]) -> bytes:
+    return json.dumps(entry).encode() + b"\n"
+
+
+def _key(outcome: Outcome) -> Key:
+    return outcome.problem, outcome.noise, outcome.contestant, outcome.fold
+
+
+@dataclass(frozen=True)
+class Weight:
+    """Of a feature, for the label of this number (with two labels, 0: against the first, for the second)."""
+
+    feature: int
+    label: int
+    mean: float
+    deviation: float | None
+
+
+@dataclass
+class Comparison:
+    """What a comparison has found."""
+
+    problems: list[Problem]
+    contestants: list[Contestant]
+    noises: list[float]
+    terms: Terms
+    outcomes: dict[Key, Outcome] = field(default_factory=dict)
+    refusals: dict[tuple[str, str], str] = field(
+        default_factory=dict
+    )  # by problem and contestant, who cannot take part
+
+    def of(self, problem: str, noise: float, contestant: str) -> list[Outcome]:
+        """The outcomes of all folds."""
+        known: dict[str, Sequence[Any]] = {
+            problem: [one.name for one in self.problems],
+            contestant: [one.name for one in self.contestants],
+        }
+        for name, names in known.items():
+            if name not in names:
+                raise ValueError(f"there is no {name!r} in this comparison, but {listed(names)}")
+        if noise not in self.noises:
+            raise ValueError(f"noise {noise!r} is not in this comparison, but {listed(self.noises)}")
+        folds = next(one.folds for one in self.problems if one.name == problem)
+        keys = [(problem, noise, contestant, fold) for fold in range(folds)]
+        return [self.outcomes[key] for key in keys if key in self.outcomes]
+
+    def error(self, problem: str, noise: float, contestant: str) -> float:
+        """The mean test error over the folds; NaN if it did not take part."""
+        found = self.of(problem, noise, contestant)
+        return float(np.mean([one.error for one in found])) if found else np.nan
+
+    def errors(self, noise: float) -> NDArray[np.float64]:
+        """Mean errors, a row for each problem and a column for each contestant."""
+        return np.array(
+            [[self.error(problem.name, noise, one.name) for one in self.contestants] for problem in self.problems]
+        )
+
+    def mean_ranks(self, noise: float) -> NDArray[np.float64]:
+        """The mean rank of each contestant over the problems that it took part in."""
+        table = np.array([ranks(row) for row in self.errors(noise)])
+        counts = np.sum(~np.isnan(table), axis=0)
+        return np.where(counts, np.nansum(table, axis=0) / np.maximum(1, counts), np.nan)
+
+    def order(self, noise: float) -> list[int]:
+        """Numbers of the contestants that took part, from the best mean rank to the worst; of equal ones, that of the
+        lower mean error is the better.  Who did not take part everywhere comes after those who did."""
+        mean_ranks, errors = self.mean_ranks(noise), self.errors(noise)
+        absent = np.isnan(errors).sum(axis=0)
+        there = [j for j in range(len(self.contestants)) if absent[j] < len(self.problems)]
+        return sorted(there, key=lambda j: (absent[j] > 0, mean_ranks[j], np.nanmean(errors[:, j])))
+
+    def wrong(self, problem: str, noise: float, contestant: str) -> set[int]:
+        """The rows that were predicted wrongly when they were tested."""
+        return {row for outcome in self.of(problem, noise, contestant) for row in outcome.wrong}
+
+    def p_value(self, problem: str, noise: float, one: str, other: str) -> float:
+        """McNemar's exact test between two contestants, on the test rows of all folds; NaN if one did not take part."""
+        if not (self.of(problem, noise, one) and self.of(problem, noise, other)):
+            return np.nan
+        ours, theirs = self.wrong(problem, noise, one), self.wrong(problem, noise, other)
+        return mcnemar(len(ours - theirs), len(theirs - ours))
+
+    def corrected_p_value(self, problem: str, noise: float, one: str, other: str) -> float:
+        """The same, corrected for the number of all pairs, data sets and noises of this comparison.
+
+        The best one is known only after the fact, so each pair counts as a test, and not only those with the best."""
+        if one == other:
+            return self.p_value(problem, noise, one, other)
+        return self._corrected.get((problem, noise, frozenset([one, other])), np.nan)
+
+    @cached_property
+    def _corrected(self) -> dict[tuple[str, float, frozenset[str]], float]:
+        found = {
+            (problem.name, noise, frozenset([one.name, other.name])): p
+            for problem in self.problems
+            for noise in self.noises
+            for one, other in combinations(self.contestants, 2)
+            if not np.isnan(p := self.p_value(problem.name, noise, one.name, other.name))
+        }
+        return dict(zip(found, holm([*found.values()]).tolist(), strict=True))
+
+    @property
+    def tests(self) -> int:
+        """How many pairs were compared, on all data sets together."""
+        return len(self._corrected)
+
+    def weights(self, problem: Problem, noise: float, contestant: str, most: int) -> list[Weight]:
+        """The heaviest weights of a contestant that learns from all rows, with the setting it chose most often."""
+        one = next(one for one in self.contestants if one.name == contestant)
+        setting, epochs = self.setting(problem.name, noise, contestant)
+        labels = problem.noisy(noise, self.terms.seed)
+        pupil = one.pupil(setting, problem, labels, np.arange(len(labels)), self.terms.seed_of(0, testing=True))
+        with side_by_side():
+            for _ in range(epochs):
+                pupil.study()
+        found = pupil.weights()
+        if found is None:
+            return []
+        mean, deviation = found
+        heaviest = np.argsort(-np.abs(mean), axis=None, kind="stable")[:most].tolist()
+        places = [divmod(place, mean.shape[1]) for place in heaviest]
+        return [
+            Weight(place[0], place[1], float(mean[place]), None if deviation is None else float(deviation[place]))
+            for place in places
+            if mean[place]
+        ]
+
+    def setting(self, problem: str, noise: float, contestant: str) -> tuple[dict[str, Any], int]:
+        """What was chosen most often, and by the fold that comes first of equally frequent ones."""
+        found = self.of(problem, noise, contestant)
+        counts = Counter(json.dumps([one.setting, one.epochs]) for one in found)
+        setting, epochs = json.loads(counts.most_common(1)[0][0])
+        return setting, epochs
+
+
+class Watch:
+    """Hears how a comparison goes; this one keeps silent."""
+
+    def starts(self, trials: int) -> None:
+        """So many there are, some of which the journal may have."""
+
+    def begins(self, what: str) -> None:
+        """A trial begins: problem, contestant and fold.  Called by the thread that it runs in."""
+
+    def ends(self, outcome: Outcome) -> None:
+        """A trial is done, now or in the journal."""
+
+
+def run(
+    comparison: Comparison, workers: int | None = None, journal: Journal | None = None, watch: Watch | None = None
+) -> Comparison:
+    """Do all trials that the journal does not have, in threads: learning holds no GIL, and threads share the data."""
+    watch = watch or Watch()
+    tasks = _tasks(comparison)
+    watch.starts(len(tasks))
+    terms = replace(comparison.terms, stop=threading.Event())
+    outcomes: dict[Key, Outcome] = dict(journal.done) if journal is not None else {}
+    for outcome in outcomes.values():
+        watch.ends(outcome)
+    tunings = _Tunings(terms)
+    pool = ThreadPoolExecutor(workers or usable_cores(), initializer=alone)
+
+    def do(contestant: Contestant, problem: Problem, noise: float, fold: int) -> Outcome:
+        noise_text = f", noise {noise:g}" if noise else ""
+        what = f"{problem.name}{noise_text}: {contestant.name}, fold {fold + 1} of {problem.folds}"
+        watch.begins(what)
+        try:
+            known = tunings.of(contestant, problem, noise) if terms.tuned_once else None
+            return trial(contestant, problem, noise, fold, terms, known)
+        except DataError as error:
+            row = "" if error.row is None else f"row {problem.order[error.row]}: "
+            raise DataError(f"{what}: {row}{error.what}") from None
+        except Exception as error:
+            raise DataError(f"{what}: {type(error).__name__}: {error}") from error
+
+    with side_by_side():
+        try:
+            numbers = {
+                pool.submit(do, *task): number for number, (key, task) in enumerate(tasks) if key not in outcomes
+            }
+            waiting = set(numbers)
+            while waiting:
+                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in sorted(done, key=numbers.__getitem__):  # so that of several errors the first is told
+                    outcome = future.result()
+                    outcomes[_key(outcome)] = outcome
+                    if journal is not None:
+                        journal.add(outcome)
+                    watch.ends(outcome)
+        finally:
+            terms.stop.set()
+            pool.shutdown(cancel_futures=True)
+    comparison.outcomes = {key: outcomes[key] for key in sorted(outcomes)}
+    comparison.__dict__.pop("_corrected", None)
+    return comparison
+
+
+def _tasks(comparison: Comparison) -> list[tuple[Key, Task]]:
+    found = [
+        ((problem.name, noise, contestant.name, fold), (contestant, problem, noise, fold))
+        for problem in comparison.problems
+        for noise in comparison.noises
+        for contestant in comparison.contestants
+        if (problem.name, contestant.name) not in comparison.refusals
+        for fold in range(problem.folds)
+    ]
+    if comparison.terms.tuned_once:  # first folds first: the others have to wait for them
+        found.sort(key=lambda task: task[0][3] > 0)
+    return found
+
+
+class _Tunings:
+    """What was chosen in the first fold, for all of them; whoever asks first finds it out, and others wait."""
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+        self._lock = threading.Lock()
+        self._found: dict[tuple[str, float, str], Future[Tried]] = {}
+
+    def of(self, contestant: Contestant, problem: Problem, noise: float) -> Tried:
+        key = problem.name, noise, contestant.name
+        with self._lock:
+            mine = key not in self._found
+            future = self._found.setdefault(key, Future())
+        if mine:
+            try:
+                labels = problem.noisy(noise, self._terms.seed)
+                future.set_result(chosen(contestant, problem, labels, 0, self._terms))
+            except BaseException as error:
+                future.set_exception(error)
+        return future.result()
+
+
+def compared(
+    problems: Sequence[Problem], contestants: Sequence[Contestant], noises: Sequence[float], terms: Terms
+) -> Comparison:
+    """A comparison that is still to be run."""
+    refusals = {
+        (problem.name, one.name): why for problem in problems for one in contestants if (why := one.refuses(problem))
+    }
+    for problem in problems:
+        if all((problem.name, one.name) in refusals for one in contestants):
+            reasons = "; ".join(f"{one.name} is {refusals[problem.name, one.name]}" for one in contestants)
+            raise DataError(f"{problem.name}: nobody is left to learn these data: {reasons}")
+    return Comparison(list(problems), list(contestants), list(noises), terms, refusals=refusals)
+
+
+def about(comparison: Comparison) -> dict[str, Any]:
+    """What makes a comparison this one, for its journal."""
+    import sklearn
+
+    return {
+        "versions": {"cwlearn": __version__, "numpy": np.__version__, "scikit-learn": sklearn.__version__},
+        "data": {problem.name: problem.fingerprint for problem in comparison.problems},
+        "algorithms": {one.name: one.identity for one in comparison.contestants},
+        "noise": comparison.noises,
+        "folds": [problem.folds for problem in comparison.problems],
+        "epochs": comparison.terms.epochs,
+        "seed": comparison.terms.seed,
+        "tuned_once": comparison.terms.tuned_once,
+    }
