@@ -151,9 +151,9 @@ def speed(repeat: int) -> None:
 def _threads(path: str, parts: int, epochs: int, workers: int) -> float:
     from cwlearn.core import rules
     from cwlearn.core.learner import Training
-    from cwlearn.text.run import Space
-    from cwlearn.parallel.tasks import Plan
     from cwlearn.parallel.shards import Sharing, train_in_threads
+    from cwlearn.parallel.tasks import Plan
+    from cwlearn.text.run import Space
     from cwlearn.text.sources import split
 
     plan = Plan(rules.AROW(), Training(epochs=epochs, shuffle=epochs > 1), "posterior", space=Space(threads=1))

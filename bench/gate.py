@@ -30,10 +30,10 @@ from bench.processes import run
 from bench.report import Report, parser
 from bench.timing import contest, timed
 from cwlearn.core import rules
-from cwlearn.text._svmlight import DONE, PADDING
 from cwlearn.core.learner import Learner, Training
-from cwlearn.native import parse_rows
 from cwlearn.core.rows import as_rows
+from cwlearn.native import parse_rows
+from cwlearn.text._svmlight import DONE, PADDING
 
 BASELINE = Path(__file__).with_name("baseline.json")
 ALLOWED = 0.7  # of the baseline

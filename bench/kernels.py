@@ -18,8 +18,8 @@ from bench.datasets import zipf
 from bench.native import roofline
 from bench.report import Report, parser, positive
 from bench.timing import contest, timed
-from cwlearn.core import rules
 from cwlearn import AROWClassifier, CWClassifier
+from cwlearn.core import rules
 from cwlearn.core.learner import Learner, Training
 from cwlearn.core.rows import as_rows
 from cwlearn.core.states.base import NONE

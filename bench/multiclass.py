@@ -15,8 +15,8 @@ from bench.datasets import zipf
 from bench.kernels import kernel_pass, sgd
 from bench.report import Report, parser, positive
 from bench.timing import contest, timed
-from cwlearn.core import rules
 from cwlearn import AROWClassifier, CWClassifier, PassiveAggressiveClassifier
+from cwlearn.core import rules
 
 VARIANCE = {"form": "variance", "epochs": 1, "random_state": 0}
 

@@ -25,11 +25,11 @@ from tqdm import tqdm
 
 import cwlearn
 from bench.datasets import DOMAIN_PAIRS, cache_folder, load, scaled
-from cwlearn.core import rules
 from cwlearn import evaluation
-from cwlearn.evaluation.comparison import Comparison, Watch
-from cwlearn.evaluation.candidates import CONTESTANTS, Contestant, Online
+from cwlearn.core import rules
 from cwlearn.core.learner import Training
+from cwlearn.evaluation.candidates import CONTESTANTS, Contestant, Online
+from cwlearn.evaluation.comparison import Comparison, Watch
 from cwlearn.evaluation.significance import mark, ranks
 
 CW = {

@@ -16,7 +16,13 @@ from bench.text_files import Files
 from bench.timing import contest
 from bench.train import TRAINERS, train
 
-CODES = ("pass", "import numpy", "import cwlearn", "import cwlearn.estimators.algorithms", "import sklearn.linear_model")
+CODES = (
+    "pass",
+    "import numpy",
+    "import cwlearn",
+    "import cwlearn.estimators.algorithms",
+    "import sklearn.linear_model",
+)
 
 
 def main(words: Sequence[str]) -> None:

@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from cwlearn.estimators.classifier import LinearClassifier
-from cwlearn.core.states.full import dense
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import is_number
 from cwlearn.core.rows import as_rows
 from cwlearn.core.rules import AROW, CW, Rule
+from cwlearn.core.states.full import dense
+from cwlearn.estimators.classifier import LinearClassifier
 
 
 @dataclass(frozen=True)

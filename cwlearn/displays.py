@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from cwlearn.estimators.classifier import Classifier
 from cwlearn.core.metrics import Measures, places
-from cwlearn.estimators.base import Linear
 from cwlearn.core.parameters import COUNT, require
+from cwlearn.estimators.base import Linear
+from cwlearn.estimators.classifier import Classifier
 
 __all__ = ["LearningCurveDisplay", "ReliabilityDisplay", "WeightsDisplay"]
 

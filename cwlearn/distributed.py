@@ -11,18 +11,18 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from cwlearn.core.class_labels import check_labels, check_types
-from cwlearn.parallel.cluster import Here, is_client, train_on
 from cwlearn.core.learner import Learner, label_text
-from cwlearn.utils.machine import usable_cores
-from cwlearn.utils.messages import say
-from cwlearn.estimators.base import Linear, tell_unsolved
 from cwlearn.core.parameters import COUNT, is_number, label_value, require
-from cwlearn.text.run import Space
+from cwlearn.estimators.base import Linear, tell_unsolved
+from cwlearn.parallel.cluster import Here, is_client, train_on
+from cwlearn.parallel.shards import Sharing, train_in_threads
 from cwlearn.parallel.sources import as_list, named
 from cwlearn.parallel.tasks import Plan
-from cwlearn.parallel.shards import Sharing, train_in_threads
-from cwlearn.text.svmlight import Reading
+from cwlearn.text.run import Space
 from cwlearn.text.sources import split as _split
+from cwlearn.text.svmlight import Reading
+from cwlearn.utils.machine import usable_cores
+from cwlearn.utils.messages import say
 
 __all__ = ["fit", "split"]
 

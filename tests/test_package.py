@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 
 import cwlearn
-from cwlearn.core import _probabilities as _chances
-from cwlearn.text import _svmlight
 from cwlearn import _kernels
-from cwlearn.estimators.algorithms import CLASSIFIERS, KERNEL_CLASSIFIERS
+from cwlearn.core import _probabilities as _chances
 from cwlearn.core.learner import Training
 from cwlearn.core.rules import RULES
+from cwlearn.estimators.algorithms import CLASSIFIERS, KERNEL_CLASSIFIERS
+from cwlearn.text import _svmlight
 
 HEAVY = ["scipy", "sklearn", "dask", "matplotlib", "pandas", "tqdm"]
 

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 from cwlearn.cli import main as cli
-from cwlearn.core import model_file
 from cwlearn.cli.flags import flag
+from cwlearn.core import model_file
 from tests.cases import labelled_rows, random_rows
 
 COMMAND = [sys.executable, "-m", "cwlearn"]

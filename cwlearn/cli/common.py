@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 from cwlearn.core import model_file
-from cwlearn.utils.atomic_file import new_file_like
-from cwlearn.errors import DataError, ModelError, UsageError, shown
 from cwlearn.core.learner import Learner
+from cwlearn.errors import DataError, ModelError, UsageError, shown
 from cwlearn.text.sources import STDIN
+from cwlearn.utils.atomic_file import new_file_like
 
 DATA_HELP = (
     "svmlight text: 'label index:value index:value ...'. - is standard input; gzip, bzip2, xz and Zstandard are "

@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from cwlearn.utils.atomic_file import check_writable
 from cwlearn.cli.common import add_output, check_paths, feature_names, usage_checked
 from cwlearn.cli.data_sets import add_reading, read, short_name
-from cwlearn.evaluation.comparison import Comparison, Watch
-from cwlearn.evaluation.candidates import CONTESTANTS, USUAL
-from cwlearn.errors import UsageError, shown
-from cwlearn.evaluation.choosing import FOLDS, NOISE, compare, report
 from cwlearn.cli.flags import checked
-from cwlearn.utils.messages import put, put_json, say
-from cwlearn.core.parameters import COUNT, SEED
-from cwlearn.evaluation.significance import LEGEND, mark
 from cwlearn.cli.terminal import Bar
+from cwlearn.core.parameters import COUNT, SEED
+from cwlearn.errors import UsageError, shown
+from cwlearn.evaluation.candidates import CONTESTANTS, USUAL
+from cwlearn.evaluation.choosing import FOLDS, NOISE, compare, report
+from cwlearn.evaluation.comparison import Comparison, Watch
+from cwlearn.evaluation.significance import LEGEND, mark
 from cwlearn.evaluation.trials import Outcome
+from cwlearn.utils.atomic_file import check_writable
+from cwlearn.utils.messages import put, put_json, say
 
 EXAMPLE = """\
   cwlearn compare spam.svm --report spam.html                      all the usual ones, ten-fold, with a page to look at

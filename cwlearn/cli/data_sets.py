@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from cwlearn.errors import shown
 from cwlearn.cli.flags import add_options, given
+from cwlearn.errors import shown
 from cwlearn.text.matrices import read_svmlight
-from cwlearn.text.svmlight import Reading
 from cwlearn.text.sources import FORMATS, STDIN
+from cwlearn.text.svmlight import Reading
 
 ENDS = (*(suffix for _, suffix in FORMATS.values()), ".svm", ".svmlight", ".libsvm", ".txt", ".dat")
 

@@ -9,12 +9,12 @@ from typing import Any
 from cwlearn.cli.common import check_paths
 from cwlearn.cli.scoring import add_data_flags as add_flags
 from cwlearn.cli.scoring import loaded, scored
-from cwlearn.errors import DataError
-from cwlearn.text.labels import Labels
 from cwlearn.core.learner import Learner
 from cwlearn.core.metrics import Measures, RegressionMeasures
-from cwlearn.utils.messages import put, put_json
+from cwlearn.errors import DataError
+from cwlearn.text.labels import Labels
 from cwlearn.text.sources import displayed
+from cwlearn.utils.messages import put, put_json
 
 __all__ = ["EXAMPLE", "add_flags", "run"]
 

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.core import model_file
 from cwlearn.cli.common import feature_names
-from cwlearn.errors import listed, shown
 from cwlearn.cli.flags import add_memory, checked, written
+from cwlearn.core import model_file
 from cwlearn.core.learner import Learner
-from cwlearn.utils.messages import put, put_json
 from cwlearn.core.parameters import COUNT
 from cwlearn.core.states.base import LinearState, Weights
+from cwlearn.errors import listed, shown
+from cwlearn.utils.messages import put, put_json
 
 EXAMPLE = "  cwlearn inspect spam.npz --top 20 --names words.txt"
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 import time
 
-from cwlearn.core import model_file
-from cwlearn.utils.atomic_file import check_writable
 from cwlearn.cli.common import add_output, save_model
-from cwlearn.errors import UsageError, listed, shown
 from cwlearn.cli.flags import add_memory, checked
-from cwlearn.core.merging import HOW, Sum
-from cwlearn.utils.messages import put, put_json, tell_repeated
 from cwlearn.cli.terminal import Bar
+from cwlearn.core import model_file
+from cwlearn.core.merging import HOW, Sum
+from cwlearn.errors import UsageError, listed, shown
 from cwlearn.text.sources import STDIN
+from cwlearn.utils.atomic_file import check_writable
+from cwlearn.utils.messages import put, put_json, tell_repeated
 
 EXAMPLE = "  cwlearn merge monday.npz tuesday.npz -m week.npz       what both have learned, in one model"
 

@@ -10,15 +10,15 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.utils.atomic_file import check_writable, replace_file
 from cwlearn.cli.common import check_paths
 from cwlearn.cli.scoring import add_data_flags, loaded, scored
-from cwlearn.errors import UsageError, shown
 from cwlearn.core.learner import Learner
-from cwlearn.utils.messages import put_json
 from cwlearn.core.rows import Rows
-from cwlearn.text.svmlight import Batch
+from cwlearn.errors import UsageError, shown
 from cwlearn.text.sources import STDIN
+from cwlearn.text.svmlight import Batch
+from cwlearn.utils.atomic_file import check_writable, replace_file
+from cwlearn.utils.messages import put_json
 
 LINES_AT_ONCE = 1 << 18  # scores that are written as text together
 EXAMPLE = """\

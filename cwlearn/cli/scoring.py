@@ -7,16 +7,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cwlearn.core import model_file
 from cwlearn.cli.common import DATA_HELP, add_output
-from cwlearn.core.states.diagonal import DiagonalState
 from cwlearn.cli.flags import add_memory, add_options, given
-from cwlearn.core.learner import Learner
-from cwlearn.utils.messages import say, tell_repeated, tell_skipped
-from cwlearn.text.run import Space
-from cwlearn.core.rows import Rows
-from cwlearn.text.svmlight import Batch, Reader, Reading
 from cwlearn.cli.terminal import Bar
+from cwlearn.core import model_file
+from cwlearn.core.learner import Learner
+from cwlearn.core.rows import Rows
+from cwlearn.core.states.diagonal import DiagonalState
+from cwlearn.text.run import Space
+from cwlearn.text.svmlight import Batch, Reader, Reading
+from cwlearn.utils.messages import say, tell_repeated, tell_skipped
 
 
 def add_data_flags(parser: argparse.ArgumentParser) -> None:

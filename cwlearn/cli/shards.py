@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 
 from cwlearn.cli.common import save_model
-from cwlearn.errors import UsageError, shown
-from cwlearn.core.learner import Learner, Training
-from cwlearn.utils.messages import say
-from cwlearn.text.run import Space
-from cwlearn.core.rules import Rule
-from cwlearn.parallel.tasks import Plan, Share
-from cwlearn.parallel.shards import Sharing, files_as_shards, train_in_threads
-from cwlearn.text.svmlight import Reading
 from cwlearn.cli.terminal import Bar
+from cwlearn.core.learner import Learner, Training
+from cwlearn.core.rules import Rule
+from cwlearn.errors import UsageError, shown
+from cwlearn.parallel.shards import Sharing, files_as_shards, train_in_threads
+from cwlearn.parallel.tasks import Plan, Share
+from cwlearn.text.run import Space
 from cwlearn.text.sources import STDIN
+from cwlearn.text.svmlight import Reading
+from cwlearn.utils.messages import say
 
 
 def learn_in_shards(

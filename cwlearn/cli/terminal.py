@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from cwlearn.core import model_file
-from cwlearn.errors import DataError, shown
-from cwlearn.utils.messages import say, show, tell_skipped
-from cwlearn.text.run import Run, Watch
-from cwlearn.utils.signals import handled
 from cwlearn.core.states.base import new_tally
+from cwlearn.errors import DataError, shown
+from cwlearn.text.run import Run, Watch
 from cwlearn.text.svmlight import Batch
+from cwlearn.utils.messages import say, show, tell_skipped
+from cwlearn.utils.signals import handled
 
 PATIENCE = 0.5  # seconds without a bar
 

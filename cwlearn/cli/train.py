@@ -10,26 +10,26 @@ import time
 from dataclasses import fields
 from typing import Any
 
-from cwlearn.core import model_file
-from cwlearn.utils.atomic_file import check_writable
-from cwlearn.text.svmlight_errors import DECIMAL
 from cwlearn.cli.common import DATA_HELP, add_output, check_paths, save_model, usage_checked
-from cwlearn.cli.shards import learn_in_shards
-from cwlearn.errors import ModelError, UsageError, listed, shown
 from cwlearn.cli.flags import add_options, add_rules, checked, flag, given, written
-from cwlearn.text.labels import labels_for
+from cwlearn.cli.shards import learn_in_shards
+from cwlearn.cli.terminal import Attendant, reason
+from cwlearn.core import model_file
 from cwlearn.core.learner import BUILT_WITH, Learner, Training, check_update
+from cwlearn.core.parameters import POSITIVE, SEED, LabelError, label_value
+from cwlearn.core.rules import RULES, TASKS, Rule
+from cwlearn.core.states.base import new_tally
+from cwlearn.errors import ModelError, UsageError, listed, shown
+from cwlearn.parallel.shards import Sharing
+from cwlearn.parallel.tasks import Share
+from cwlearn.text.labels import labels_for
+from cwlearn.text.run import Run, Space
+from cwlearn.text.sources import STDIN
+from cwlearn.text.svmlight import Reading
+from cwlearn.text.svmlight_errors import DECIMAL
+from cwlearn.utils.atomic_file import check_writable
 from cwlearn.utils.machine import free_memory
 from cwlearn.utils.messages import put, put_json, say, tell_repeated
-from cwlearn.core.parameters import POSITIVE, SEED, LabelError, label_value
-from cwlearn.text.run import Run, Space
-from cwlearn.core.rules import RULES, TASKS, Rule
-from cwlearn.parallel.tasks import Share
-from cwlearn.parallel.shards import Sharing
-from cwlearn.core.states.base import new_tally
-from cwlearn.text.svmlight import Reading
-from cwlearn.cli.terminal import Attendant, reason
-from cwlearn.text.sources import STDIN
 
 DEFAULT_RULE = "arow"
 EXAMPLE = """\

@@ -9,13 +9,13 @@ from typing import Any
 
 from cwlearn.cli.common import add_output, usage_checked
 from cwlearn.cli.data_sets import add_reading, read, short_name
-from cwlearn.evaluation.candidates import CONTESTANTS, Contestant, Online
-from cwlearn.errors import UsageError
-from cwlearn.evaluation.choosing import HELD_OUT, Tuning, tune
 from cwlearn.cli.flags import checked, flag, given, written
-from cwlearn.utils.messages import put, put_json
 from cwlearn.core.parameters import COUNT, SEED
+from cwlearn.errors import UsageError
+from cwlearn.evaluation.candidates import CONTESTANTS, Contestant, Online
+from cwlearn.evaluation.choosing import HELD_OUT, Tuning, tune
 from cwlearn.text.svmlight import Reading
+from cwlearn.utils.messages import put, put_json
 
 EXAMPLE = """\
   cwlearn tune spam.svm -a cw                                     the usual values of its confidence

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.errors import ModelError, listed
 from cwlearn.core.parameters import plain
+from cwlearn.errors import ModelError, listed
 
 EXPECTED = "labels must be of one type, all numbers, all strings or all booleans"
 NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)

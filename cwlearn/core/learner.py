@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.core import probabilities as chances
 from cwlearn._kernels import UPDATES
-from cwlearn.core.states.diagonal import DiagonalState
-from cwlearn.errors import DataError
+from cwlearn.core import probabilities as chances
 from cwlearn.core.kernel_options import KernelOptions
-from cwlearn.utils.locks import ForkSafeLock
 from cwlearn.core.parameters import ALL, ANYTHING, BOOLEAN, COUNT, LEVEL, POSITIVE, Options, one_of, option, plain
 from cwlearn.core.rows import Rows
 from cwlearn.core.rules import Rule
 from cwlearn.core.states.base import NONE, TALLY, KernelRule, LinearState, State, Tally, new_tally
+from cwlearn.core.states.diagonal import DiagonalState
+from cwlearn.errors import DataError
+from cwlearn.utils.locks import ForkSafeLock
 
 # Work at a time, in nonzeros: long enough to cost nothing, short enough for Ctrl-C and a progress bar.
 BLOCK_EFFORT = 1 << 24

@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.core.states.diagonal import DiagonalState
-from cwlearn.errors import ModelError, listed
 from cwlearn.core.learner import BUILT_WITH, Learner, Training
 from cwlearn.core.parameters import one_of, require
 from cwlearn.core.rules import Rule
 from cwlearn.core.states.base import NONE, LinearState, Tally, new_tally
+from cwlearn.core.states.diagonal import DiagonalState
+from cwlearn.errors import ModelError, listed
 
 UNCERTAIN = 1e-6  # rounding by which a variance may rise
 ROUNDED = 1e-12  # and by which the average of equal ones may be another

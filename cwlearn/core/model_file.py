@@ -23,17 +23,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.core import sealed_archive
 from cwlearn._version import __version__
-from cwlearn.utils.atomic_file import replace_file
+from cwlearn.core import sealed_archive
 from cwlearn.core.class_labels import as_json, from_json, json_value
-from cwlearn.errors import ModelError, listed
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.learner import Learner, Training
 from cwlearn.core.parameters import SIZE, is_number, require
-from cwlearn.utils.regular_file import open_regular
 from cwlearn.core.rules import TASKS
 from cwlearn.core.states.base import LARGE, Arrays, Stored, Tally
+from cwlearn.errors import ModelError, listed
+from cwlearn.utils.atomic_file import replace_file
+from cwlearn.utils.regular_file import open_regular
 
 FORMAT = "cwlearn model"
 VERSION = 1  # of the layout below; a release reads its own and all earlier ones

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.core import probabilities as chances
 from cwlearn._kernels import COVARIANCES, KINDS
+from cwlearn.core import probabilities as chances
 from cwlearn.core.parameters import (
     BOOLEAN,
     CLASS_WEIGHT,

@@ -11,19 +11,17 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from cwlearn.core import merging
-from cwlearn.core import model_file
-from cwlearn.core import rules
-from cwlearn.estimators.classifier import KernelClassifier, LinearClassifier, Probabilistic, Weighted
-from cwlearn.errors import ModelError
-from cwlearn.text.labels import labels_for
-from cwlearn.core.learner import Learner, label_text
-from cwlearn.estimators.base import Linear, OnlineEstimator, tell_unsolved
-from cwlearn.core.parameters import is_number, label_value, read_size
-from cwlearn.text.run import Run, Space
-from cwlearn.estimators.regressor import LinearRegressor
-from cwlearn.text.svmlight import Paths, Reading, path_list
 from cwlearn.cli.terminal import Attendant
+from cwlearn.core import merging, model_file, rules
+from cwlearn.core.learner import Learner, label_text
+from cwlearn.core.parameters import is_number, label_value, read_size
+from cwlearn.errors import ModelError
+from cwlearn.estimators.base import Linear, OnlineEstimator, tell_unsolved
+from cwlearn.estimators.classifier import KernelClassifier, LinearClassifier, Probabilistic, Weighted
+from cwlearn.estimators.regressor import LinearRegressor
+from cwlearn.text.labels import labels_for
+from cwlearn.text.run import Run, Space
+from cwlearn.text.svmlight import Paths, Reading, path_list
 
 
 class CWClassifier(Probabilistic, LinearClassifier):

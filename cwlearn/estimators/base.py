@@ -16,8 +16,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from cwlearn.core import model_file
-from cwlearn.core import rules
+from cwlearn.core import model_file, rules
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.learner import EXACT_SWEEPS, EXACT_TOLERANCE, Learner, Training
 from cwlearn.core.parameters import Options, describe

@@ -12,8 +12,8 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 
 from cwlearn.core.class_labels import EXPECTED, check_labels, check_typed, check_types
 from cwlearn.core.kernel_options import KernelOptions
-from cwlearn.estimators.base import Linear, OnlineEstimator
 from cwlearn.core.parameters import COUNT, require
+from cwlearn.estimators.base import Linear, OnlineEstimator
 
 COMMON_ATTRIBUTES = """\
 classes_ : ndarray of shape (n_labels,)

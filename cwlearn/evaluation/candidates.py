@@ -22,8 +22,8 @@ from threadpoolctl import threadpool_limits
 from cwlearn.core import rules
 from cwlearn.core.learner import Learner, Training
 from cwlearn.core.metrics import places
-from cwlearn.evaluation.data_sets import NARROW, Problem
 from cwlearn.core.states.base import NONE
+from cwlearn.evaluation.data_sets import NARROW, Problem
 
 Setting = dict[str, Any]
 

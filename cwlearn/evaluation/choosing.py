@@ -9,16 +9,16 @@ from typing import IO, Any
 
 import numpy as np
 
-from cwlearn.evaluation import comparison as _comparison
-from cwlearn.utils.atomic_file import replace_file
-from cwlearn.evaluation.comparison import Comparison, Journal, Watch
-from cwlearn.evaluation.candidates import CONTESTANTS, USUAL, Batch, Contestant, Online, of_estimator, side_by_side
-from cwlearn.errors import DataError, listed
 from cwlearn.core.parameters import COUNT, SEED, Check, is_integer, is_number, require
+from cwlearn.errors import DataError, listed
+from cwlearn.evaluation import comparison as _comparison
+from cwlearn.evaluation.candidates import CONTESTANTS, USUAL, Batch, Contestant, Online, of_estimator, side_by_side
+from cwlearn.evaluation.comparison import Comparison, Journal, Watch
 from cwlearn.evaluation.data_sets import Problem
 from cwlearn.evaluation.report import page
 from cwlearn.evaluation.trials import Terms, Tried, best
 from cwlearn.evaluation.trials import tune as _tune
+from cwlearn.utils.atomic_file import replace_file
 
 __all__ = ["ALGORITHMS", "Comparison", "Tuning", "compare", "report", "tune"]
 

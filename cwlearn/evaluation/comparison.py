@@ -17,15 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn._version import __version__
-from cwlearn.evaluation.candidates import Contestant, alone, side_by_side
-from cwlearn.errors import DataError, listed
-from cwlearn.utils.machine import usable_cores
 from cwlearn.core.metrics import BINS
 from cwlearn.core.parameters import is_integer, is_number
+from cwlearn.errors import DataError, listed
+from cwlearn.evaluation.candidates import Contestant, alone, side_by_side
 from cwlearn.evaluation.data_sets import Problem
-from cwlearn.utils.regular_file import open_regular
 from cwlearn.evaluation.significance import holm, mcnemar, ranks
 from cwlearn.evaluation.trials import Outcome, Terms, Tried, chosen, trial
+from cwlearn.utils.machine import usable_cores
+from cwlearn.utils.regular_file import open_regular
 
 Key = tuple[str, float, str, int]  # problem, noise, contestant, fold
 Task = tuple[Contestant, Problem, float, int]  # the same, as a trial takes them

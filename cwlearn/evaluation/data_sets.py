@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.errors import DataError
 from cwlearn.core.rows import Rows, as_rows
+from cwlearn.errors import DataError
 
 DENSE, NARROW = 0.25, 2000  # part of the values that is not 0, and features, for methods that want dense rows
 CHECKED = 5  # one in so many training rows is for choosing a setting, or a fold of them if that is less

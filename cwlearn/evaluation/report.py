@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from cwlearn._version import __version__
+from cwlearn.core.learner import label_text
 from cwlearn.evaluation.charts import COLORS, Line, escape, legend, line_chart, percent, weight_chart
 from cwlearn.evaluation.comparison import Comparison
-from cwlearn.core.learner import label_text
 from cwlearn.evaluation.data_sets import Problem
 from cwlearn.evaluation.significance import CLEAR, LEGEND, mark
 

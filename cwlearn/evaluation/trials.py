@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.evaluation.candidates import Contestant, Setting
 from cwlearn.core.metrics import Measures
+from cwlearn.evaluation.candidates import Contestant, Setting
 from cwlearn.evaluation.data_sets import Problem
 
 

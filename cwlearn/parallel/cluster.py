@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from cwlearn._version import __version__
-from cwlearn.errors import shown
 from cwlearn.core.learner import Learner
-from cwlearn.utils.machine import usable_cores
-from cwlearn.parallel.tasks import Plan, Share, learn
+from cwlearn.errors import shown
 from cwlearn.parallel.shards import train
+from cwlearn.parallel.tasks import Plan, Share, learn
+from cwlearn.utils.machine import usable_cores
 
 try:
     import dask

@@ -17,10 +17,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from cwlearn.core.class_labels import EXPECTED, check_labels
-from cwlearn.errors import DataError, listed
 from cwlearn.core.learner import Learner
 from cwlearn.core.merging import HOW, check_confidences
 from cwlearn.core.parameters import BOOLEAN, COUNT, NOTHING, Check, Options, option
+from cwlearn.errors import DataError, listed
 from cwlearn.parallel.tasks import (
     QUICK,
     SAMPLED_TOGETHER,

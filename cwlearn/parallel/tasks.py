@@ -16,15 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn.core.class_labels import check_types
-from cwlearn.errors import DataError, NoExamplesError
-from cwlearn.text.labels import Labels, labels_for
 from cwlearn.core.learner import Learner, Training, row_dtype
 from cwlearn.core.merging import Sum
-from cwlearn.text.run import Run, Space, Watch
 from cwlearn.core.rows import as_rows
 from cwlearn.core.rules import Rule
-from cwlearn.text.svmlight import CHUNK_BYTES, Reader, Reading
+from cwlearn.errors import DataError, NoExamplesError
+from cwlearn.text.labels import Labels, labels_for
+from cwlearn.text.run import Run, Space, Watch
 from cwlearn.text.sources import displayed, total_size
+from cwlearn.text.svmlight import CHUNK_BYTES, Reader, Reading
 
 BROUGHT_ABOUT = (ValueError, TypeError, ArithmeticError, OSError)  # errors that are the fault of a shard
 SAMPLE_BYTES = 1 << 16  # at the beginning of a text, whose labels are looked for before it is learned from

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.errors import DataError, listed
 from cwlearn.core.learner import Learner, label_text
 from cwlearn.core.parameters import LabelError, label_value
 from cwlearn.core.rules import Rule
+from cwlearn.errors import DataError, listed
 from cwlearn.text.svmlight import Batch, Reader
 
 FEW = 16  # labels that are found faster one by one than by a search

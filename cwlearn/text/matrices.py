@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.errors import DataError
 from cwlearn.core.parameters import COUNT
-from cwlearn.text.row_store import MemoryStore
 from cwlearn.core.rows import Rows
-from cwlearn.text.svmlight import NO_INDEX, Paths, Reader, Reading
+from cwlearn.errors import DataError
+from cwlearn.text.row_store import MemoryStore
 from cwlearn.text.sources import total_size
+from cwlearn.text.svmlight import NO_INDEX, Paths, Reader, Reading
 
 
 def read_svmlight(

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn.core.learner import Training, orders
+from cwlearn.core.rows import Rows
 from cwlearn.native import check_rows
 from cwlearn.utils.pipeline import in_order
-from cwlearn.core.rows import Rows
 
 Piece = tuple[Rows, NDArray[np.float64], NDArray[np.int64]]  # rows, their labels, the order to learn them in
 

@@ -16,16 +16,16 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.errors import DataError, ModelError, NoExamplesError
-from cwlearn.text.labels import Labels
 from cwlearn.core.learner import Learner, Training, blocks_of, check_update, row_dtype, state_bytes
-from cwlearn.utils.machine import free_memory
 from cwlearn.core.parameters import COUNT, NOTHING, SIZE, THREADS, Check, Options, is_integer, option
-from cwlearn.text.row_store import DiskStore, MemoryStore
 from cwlearn.core.rows import Rows
 from cwlearn.core.rules import Rule
-from cwlearn.text.svmlight import CHUNK_BYTES, Batch, Reader, Reading
+from cwlearn.errors import DataError, ModelError, NoExamplesError
+from cwlearn.text.labels import Labels
+from cwlearn.text.row_store import DiskStore, MemoryStore
 from cwlearn.text.sources import Beginning, displayed, fingerprint, total_size
+from cwlearn.text.svmlight import CHUNK_BYTES, Batch, Reader, Reading
+from cwlearn.utils.machine import free_memory
 
 OTHER_TEXT = "the data have changed: they do not begin with the lines that the checkpoint has learned from"
 HASH_BITS = Check("an integer from 1 to 40", lambda value: is_integer(value) and 1 <= value <= 40, int, "N")

@@ -19,9 +19,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cwlearn.errors import DataError, shown
 from cwlearn.text._svmlight import LINE_BASE, PADDING, checksum_lines
 from cwlearn.text.svmlight_errors import CR_LINE_ENDS
-from cwlearn.errors import DataError, shown
 
 STDIN = "-"
 FORMATS = {

@@ -12,14 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.text._svmlight import BAD_LINE, PADDING, TOO_WIDE
-from cwlearn.text.svmlight_errors import Grammar, find_flaw, find_overflow
-from cwlearn.errors import DataError
-from cwlearn.utils.machine import usable_cores
-from cwlearn.native import check_rows, parse_rows
 from cwlearn.core.parameters import COUNT, NOTHING, SIZE, THREADS, Options, one_of, option, require
-from cwlearn.utils.pipeline import in_order
 from cwlearn.core.rows import Rows
+from cwlearn.errors import DataError
+from cwlearn.native import check_rows, parse_rows
+from cwlearn.text._svmlight import BAD_LINE, PADDING, TOO_WIDE
 from cwlearn.text.sources import (
     Beginning,
     Chunk,
@@ -29,6 +26,9 @@ from cwlearn.text.sources import (
     lines_before,
     lines_here_and_there,
 )
+from cwlearn.text.svmlight_errors import Grammar, find_flaw, find_overflow
+from cwlearn.utils.machine import usable_cores
+from cwlearn.utils.pipeline import in_order
 
 CHUNK_BYTES = 1 << 21  # of text: longer ones leave the cache, shorter ones cost more of Python
 NO_INDEX = 2**63 - 1  # where the lowest one is asked for

@@ -26,8 +26,8 @@ from sklearn.metrics import log_loss, precision_recall_fscore_support, zero_one_
 
 import cwlearn as package
 from cwlearn.cli import main as cli
-from cwlearn.core import model_file
 from cwlearn.cli import terminal
+from cwlearn.core import model_file
 from cwlearn.core.learner import Training
 from cwlearn.core.rows import as_rows
 from cwlearn.core.rules import RULES

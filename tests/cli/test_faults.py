@@ -23,14 +23,14 @@ import time
 import numpy as np
 import pytest
 
-from cwlearn.core.states import diagonal as diagonal_state
 from cwlearn.core import model_file
+from cwlearn.core.states import diagonal as diagonal_state
+from cwlearn.errors import DataError
 from cwlearn.text import run as out_of_core
 from cwlearn.text import sources as text_files
-from cwlearn.errors import DataError
 from cwlearn.text.run import Run
-from cwlearn.utils.signals import Terminated, ended_by_signals
 from cwlearn.text.svmlight import Reader
+from cwlearn.utils.signals import Terminated, ended_by_signals
 from tests.text_cases import (
     COMMAND,
     ENVIRONMENT,

@@ -14,9 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cwlearn as package
-from cwlearn.core import class_labels
-from cwlearn.core import model_file
-from cwlearn.core import rules
+from cwlearn.core import class_labels, model_file, rules
 from cwlearn.core.class_labels import check_labels, check_types
 from cwlearn.core.learner import Learner, Training
 from cwlearn.parallel.tasks import Plan, find_labels

@@ -14,15 +14,14 @@ from scipy import sparse
 from threadpoolctl import threadpool_info
 
 import cwlearn as package
-from cwlearn.core.states import full as full_state
-from cwlearn.core.states import kernel as kernel_state
-from cwlearn.core import model_file
-from cwlearn.core import rules
-from cwlearn.core.states import base as state
-from cwlearn.errors import ModelError
-from cwlearn.core.states.full import FullState
+from cwlearn.core import model_file, rules
 from cwlearn.core.learner import Learner, Training
 from cwlearn.core.rows import as_rows
+from cwlearn.core.states import base as state
+from cwlearn.core.states import full as full_state
+from cwlearn.core.states import kernel as kernel_state
+from cwlearn.core.states.full import FullState
+from cwlearn.errors import ModelError
 from tests.cases import labelled_rows, random_rows, rule_id
 from tests.references.full import FullReference
 from tests.text_cases import fail, succeed

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 import cwlearn
-from cwlearn.core.states import diagonal as diagonal_state
-from cwlearn.estimators import base as online_estimator
-from cwlearn.core.states import projected as projected_state
 from cwlearn.core import rules
 from cwlearn.core.learner import Learner
+from cwlearn.core.states import diagonal as diagonal_state
+from cwlearn.core.states import projected as projected_state
+from cwlearn.estimators import base as online_estimator
 from cwlearn.utils.locks import LostLockError
 from tests.cases import RULES, new_learner, random_rows, rows_of, rule_id
 from tests.text_cases import bits, random_text

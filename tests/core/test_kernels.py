@@ -8,11 +8,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from cwlearn.core.states import diagonal as diagonal_state
-from cwlearn.core import rules
 from cwlearn import _kernels
-from cwlearn.core._probabilities import normal_cdf
 from cwlearn._kernels import KINDS, exact_answer, rule_answer
+from cwlearn.core import rules
+from cwlearn.core._probabilities import normal_cdf
+from cwlearn.core.states import diagonal as diagonal_state
 from tests import reference
 from tests.cases import RULES, new_learner, random_rows, reference_of, rows_of, rule_id
 

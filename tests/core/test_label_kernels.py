@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from cwlearn.core.states import diagonal as diagonal_state
-from cwlearn.core import learner
-from cwlearn.core import rules
 from cwlearn import _kernels
+from cwlearn.core import learner, rules
+from cwlearn.core.states import diagonal as diagonal_state
 from cwlearn.errors import DataError
 from tests.cases import RULES, labelled_rows, new_learner, reference_of, rows_of, rule_id
 

@@ -12,13 +12,11 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import cwlearn as package
-from cwlearn.core import merging
-from cwlearn.core import model_file
-from cwlearn.core import rules
-from cwlearn.errors import ModelError
+from cwlearn.core import merging, model_file, rules
 from cwlearn.core.learner import Learner, Training
 from cwlearn.core.merging import Sum
 from cwlearn.core.rows import as_rows
+from cwlearn.errors import ModelError
 from tests.cases import RULES, labelled_rows, random_rows, rule_id
 from tests.text_cases import fail, random_text, succeed
 

@@ -24,9 +24,7 @@ import numpy as np
 import pytest
 
 import cwlearn
-from cwlearn.core import model_file
-from cwlearn.core import rules
-from cwlearn.core import sealed_archive
+from cwlearn.core import model_file, rules, sealed_archive
 from cwlearn.errors import ModelError
 from tests.cases import RULES, new_learner, random_rows, rows_of, rule_id
 from tests.text_cases import FullDisk

@@ -14,16 +14,13 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.exceptions import ConvergenceWarning
 
 import cwlearn as package
-from cwlearn.core import learner
-from cwlearn.core import model_file
-from cwlearn.core import rules
-from cwlearn.core import sealed_archive
+from cwlearn.cli.terminal import Attendant
+from cwlearn.core import learner, model_file, rules, sealed_archive
+from cwlearn.core.learner import Learner, Training
 from cwlearn.core.states import base as state
 from cwlearn.errors import DataError, ModelError
 from cwlearn.estimators.algorithms import CLASSIFIERS
-from cwlearn.core.learner import Learner, Training
 from cwlearn.text.run import Run
-from cwlearn.cli.terminal import Attendant
 from tests.cases import labelled_rows, new_learner, rows_of
 from tests.text_cases import bits, compressed, cwlearn, fail, labelled_text, outcome_of, succeed, trained
 

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from cwlearn.core.states import diagonal as diagonal_state
-from cwlearn.core import rules
 from cwlearn import AROWClassifier, _kernels, native
-from cwlearn.errors import DataError
+from cwlearn.core import rules
 from cwlearn.core.rows import Rows, as_rows
+from cwlearn.core.states import diagonal as diagonal_state
+from cwlearn.errors import DataError
 from tests.cases import new_learner, reserved
 
 FLOAT32 = np.dtype(np.float32)

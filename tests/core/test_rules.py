@@ -9,8 +9,8 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from cwlearn.core import rules
 from cwlearn._kernels import KINDS, exact_answer, rule_answer
+from cwlearn.core import rules
 from tests import reference
 
 MARGINS = [-30.0, -2.3, -0.4, -1e-3, 0.0, 1e-3, 0.3, 0.7, 0.999, 1.0, 1.05, 1.5]

@@ -23,19 +23,18 @@ from scipy import sparse
 from sklearn.base import clone
 
 import cwlearn as package
+from cwlearn.cli.terminal import Attendant
 from cwlearn.core import learner as learner_module
-from cwlearn.core import merging
-from cwlearn.core import rules
+from cwlearn.core import merging, rules
+from cwlearn.core.learner import Learner, Training
+from cwlearn.core.rows import as_rows
 from cwlearn.errors import DataError
 from cwlearn.estimators.algorithms import CLASSIFIERS
-from cwlearn.core.learner import Learner, Training
-from cwlearn.text.run import Run, Space
-from cwlearn.core.rows import as_rows
-from cwlearn.parallel.tasks import Plan
 from cwlearn.parallel.shards import Sharing, train_in_threads
-from cwlearn.text.svmlight import Reader, Reading
-from cwlearn.cli.terminal import Attendant
+from cwlearn.parallel.tasks import Plan
+from cwlearn.text.run import Run, Space
 from cwlearn.text.sources import part_name, split
+from cwlearn.text.svmlight import Reader, Reading
 from tests.cases import RULES, labelled_rows, random_rows, rule_id
 from tests.text.test_svmlight import everything
 from tests.text_cases import SMALL, bits, cwlearn, random_text, succeed, svmlight

@@ -27,12 +27,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from threadpoolctl import threadpool_info
 
-from cwlearn.evaluation import comparison
 from cwlearn import evaluation
 from cwlearn.cli.common import feature_names
-from cwlearn.evaluation.candidates import CONTESTANTS, USUAL
-from cwlearn.errors import DataError
 from cwlearn.core.learner import Learner
+from cwlearn.errors import DataError
+from cwlearn.evaluation import comparison
+from cwlearn.evaluation.candidates import CONTESTANTS, USUAL
 from cwlearn.evaluation.data_sets import Problem, dealt
 from cwlearn.evaluation.report import page
 from cwlearn.evaluation.significance import holm, mark, mcnemar, ranks

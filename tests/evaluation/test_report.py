@@ -12,8 +12,8 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from cwlearn import evaluation
-from cwlearn.evaluation.charts import Line, line_chart, weight_chart
 from cwlearn.evaluation.candidates import CONTESTANTS
+from cwlearn.evaluation.charts import Line, line_chart, weight_chart
 from cwlearn.evaluation.report import page
 from tests.cases import word_counts
 from tests.text_cases import not_with_sanitizers

@@ -17,14 +17,14 @@ from scipy import sparse
 
 import cwlearn as package
 from cwlearn.cli import train as cli_train
-from cwlearn.parallel import tasks as shard_tasks
-from cwlearn.parallel import shards
 from cwlearn.errors import DataError
+from cwlearn.parallel import shards
+from cwlearn.parallel import tasks as shard_tasks
 from cwlearn.utils.machine import usable_cores
 from tests import text_cases
 from tests.cases import labelled_rows, random_rows
-from tests.utils.test_atomic_file import rescued, then_in_the_way
 from tests.text_cases import explained, fail, outcome_of, succeed
+from tests.utils.test_atomic_file import rescued, then_in_the_way
 
 distributed = pytest.importorskip("cwlearn.distributed", reason="Dask is not installed")
 psutil = pytest.importorskip("psutil")  # which Dask needs, too

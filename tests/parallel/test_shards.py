@@ -13,18 +13,17 @@ import numpy as np
 import pytest
 
 import cwlearn as package
-from cwlearn.core import model_file
-from cwlearn.core import rules
-from cwlearn.parallel import tasks as shard_tasks
-from cwlearn.parallel import shards
-from cwlearn.errors import DataError
+from cwlearn.core import model_file, rules
 from cwlearn.core.learner import Training
 from cwlearn.core.merging import Sum
-from cwlearn.text.run import Run, Space
-from cwlearn.parallel.tasks import Plan
+from cwlearn.errors import DataError
+from cwlearn.parallel import shards
+from cwlearn.parallel import tasks as shard_tasks
 from cwlearn.parallel.shards import Sharing, files_as_shards, train_in_threads
-from cwlearn.text.svmlight import Reader
+from cwlearn.parallel.tasks import Plan
+from cwlearn.text.run import Run, Space
 from cwlearn.text.sources import Part, split
+from cwlearn.text.svmlight import Reader
 from tests.text_cases import bits, fail, labelled_text, random_text, succeed
 
 

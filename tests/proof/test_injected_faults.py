@@ -23,8 +23,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cwlearn.core import model_file
-from cwlearn.core import rules
+from cwlearn.core import model_file, rules
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.learner import Learner, Training
 from cwlearn.text.run import Run, Space

@@ -27,11 +27,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cwlearn import AROWClassifier, DataError, iter_svmlight, read_svmlight, train_svmlight
-from cwlearn.text._svmlight import DONE
-from cwlearn.text.svmlight_errors import Grammar, find_flaw
 from cwlearn.cli.main import main
-from cwlearn.text.svmlight import CHUNK_BYTES, Reader, Reading
+from cwlearn.text._svmlight import DONE
 from cwlearn.text.sources import Chunk, Lines
+from cwlearn.text.svmlight import CHUNK_BYTES, Reader, Reading
+from cwlearn.text.svmlight_errors import Grammar, find_flaw
 from tests.text.test_svmlight import _hangs_are_failures, everything, parse, written  # noqa: F401
 
 try:

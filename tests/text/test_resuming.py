@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 import cwlearn as package
+from cwlearn.cli.terminal import Attendant
 from cwlearn.core import learner as learner_module
 from cwlearn.core import model_file
+from cwlearn.core.states.diagonal import DiagonalState
 from cwlearn.text import run as out_of_core
 from cwlearn.text import sources as text_files
-from cwlearn.core.states.diagonal import DiagonalState
 from cwlearn.text.run import Run
-from cwlearn.cli.terminal import Attendant
 from cwlearn.text.sources import fingerprint
 from tests.cases import RULES, WEIGHTED, rule_id
 from tests.text_cases import SMALL, bits, compressed, cwlearn, fail, flags, random_text, succeed, trained

@@ -17,17 +17,16 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 import cwlearn as package
-from cwlearn.core import model_file
-from cwlearn.text import run as out_of_core
-from cwlearn.core import rules
+from cwlearn.core import model_file, rules
+from cwlearn.core.learner import Training
+from cwlearn.core.rows import as_rows
 from cwlearn.core.states import base as state
 from cwlearn.errors import DataError
 from cwlearn.estimators.algorithms import CLASSIFIERS
+from cwlearn.text import run as out_of_core
 from cwlearn.text.labels import Labels
-from cwlearn.core.learner import Training
-from cwlearn.text.run import Run, Space
 from cwlearn.text.row_store import DiskStore, MemoryStore
-from cwlearn.core.rows import as_rows
+from cwlearn.text.run import Run, Space
 from cwlearn.text.svmlight import Reader
 from tests.cases import RULES, WEIGHTED, random_rows, rule_id
 from tests.text_cases import SMALL, bits, compressed, cwlearn, fail, flags, outcome_of, random_text, succeed, trained

@@ -30,15 +30,15 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file, load_svmlight_files
 
-from cwlearn.text import _svmlight
-from cwlearn.utils import machine
 from cwlearn import DataError, iter_svmlight, native, read_svmlight
-from cwlearn.text._svmlight import BAD_LINE, DONE, PADDING, TOO_WIDE, checksum_lines, power_of_ten
-from cwlearn.utils.pipeline import in_order
-from cwlearn.text.row_store import MemoryStore
 from cwlearn.core.rows import as_rows
-from cwlearn.text.svmlight import Reader, Reading
+from cwlearn.text import _svmlight
+from cwlearn.text._svmlight import BAD_LINE, DONE, PADDING, TOO_WIDE, checksum_lines, power_of_ten
+from cwlearn.text.row_store import MemoryStore
 from cwlearn.text.sources import Beginning
+from cwlearn.text.svmlight import Reader, Reading
+from cwlearn.utils import machine
+from cwlearn.utils.pipeline import in_order
 from tests.cases import reserved
 
 # How the parser can be run on this processor: a compiled module, and whether it finds marks 64 bytes at once.

@@ -24,8 +24,8 @@ from cwlearn.cli import merge as cli_merge
 from cwlearn.cli import predict as cli_predict
 from cwlearn.cli import train as cli_train
 from cwlearn.core import model_file
-from cwlearn.utils.atomic_file import check_writable, replace_file
 from cwlearn.text.run import Run
+from cwlearn.utils.atomic_file import check_writable, replace_file
 from tests.text_cases import ENVIRONMENT, explained, fail, outcome_of, succeed
 
 NOBODY = 65534  # another user, and a group of his

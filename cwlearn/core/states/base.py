@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn.core.kernel_options import KernelOptions
-from cwlearn.utils.machine import free_memory
 from cwlearn.core.rows import Rows
+from cwlearn.utils.machine import free_memory
 
 NONE: NDArray[np.float64] = np.empty(0)
 SLOTS = 8  # rivals of the true label that are spread out side by side

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.native import learn_rows, margin_rows
 from cwlearn.core.rows import Rows
 from cwlearn.core.states.base import (
     NONE,
@@ -22,6 +21,7 @@ from cwlearn.core.states.base import (
     scratch_of,
     touched,
 )
+from cwlearn.native import learn_rows, margin_rows
 
 WEIGHTS_AT_ONCE = 1 << 18  # of those that are read from a file, or changed: a few megabytes
 

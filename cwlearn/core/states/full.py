@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsymm, dsymv, dsyr
 
-from cwlearn.core.states.projected import ROW_EFFORT, ProjectedState, View
 from cwlearn.core.rows import Rows
 from cwlearn.core.states.base import NONE, Arrays, LinearState, Weights, check_finite, check_layout, check_memory
+from cwlearn.core.states.projected import ROW_EFFORT, ProjectedState, View
 
 # No row makes the variance along itself less than this part of the initial one.  Sums in double are wrong by some 2^-52
 # of the largest number, so a matrix can tell no smaller variance from nothing; this is far above it.

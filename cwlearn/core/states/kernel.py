@@ -30,12 +30,12 @@ from scipy.linalg.blas import dsymm, dsymv, dsyr
 from scipy.sparse import csr_matrix
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from cwlearn.errors import DataError, listed
-from cwlearn.core.states.full import pack, unpack
 from cwlearn.core.kernel_options import KernelOptions
-from cwlearn.core.states.projected import ROW_EFFORT, ProjectedState, View
 from cwlearn.core.rows import Rows
 from cwlearn.core.states.base import NONE, Arrays, check_finite, check_layout, check_memory
+from cwlearn.core.states.full import pack, unpack
+from cwlearn.core.states.projected import ROW_EFFORT, ProjectedState, View
+from cwlearn.errors import DataError, listed
 
 # No row makes the variance along itself less than this part of the initial one.  It is a sum of numbers as large as the
 # latter, however small it gets, and the more confident a row, the larger its entries in Psi: so the limit is higher

@@ -26,11 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn._kernels import COVARIANCES
+from cwlearn.core.rows import Rows
+from cwlearn.core.states.base import NONE, KernelRule, State, scratch_of
 from cwlearn.errors import DataError
 from cwlearn.native import learn_rows
-from cwlearn.core.rows import Rows
 from cwlearn.utils.signals import signals_wait
-from cwlearn.core.states.base import NONE, KernelRule, State, scratch_of
 
 INCLUSIVE = COVARIANCES["inclusive"]
 

@@ -20,15 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from cwlearn.core import model_file
-from cwlearn.core import rules
-from cwlearn.core import sealed_archive
-from cwlearn.text.svmlight_errors import find_flaw
-from cwlearn.errors import DataError, ModelError
+from cwlearn.core import model_file, rules, sealed_archive
 from cwlearn.core.learner import Learner, Training
 from cwlearn.core.rows import Rows, as_rows
-from cwlearn.text.svmlight import Batch, Reader, Reading, _Space
+from cwlearn.errors import DataError, ModelError
 from cwlearn.text.sources import PADDING, Chunk
+from cwlearn.text.svmlight import Batch, Reader, Reading, _Space
+from cwlearn.text.svmlight_errors import find_flaw
 
 _FOLDER = tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None)  # goes when Python ends
 PATH = os.path.join(_FOLDER.name, "input")
