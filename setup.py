@@ -8,7 +8,9 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 DEBUG = os.environ.get("CWLEARN_DEBUG") == "1"
-TRACED = os.environ.get("CWLEARN_TRACED") == "1"  # for tests/covered.py: every line tells that it was run, very slowly
+TRACED = (
+    os.environ.get("CWLEARN_TRACED") == "1"
+)  # for tests/proof/covered.py: every line tells that it was run, very slowly
 
 # One set of directives for all modules: a misspelt name here raises, in a .pyx header it is silently ignored.
 DIRECTIVES = {
@@ -28,27 +30,38 @@ FLAGS = ["-O3", "-funroll-loops", "-ffp-contract=off", "-fno-math-errno", "-fno-
 # The parser is faster if its short lists are not made vectors of, and if its loop has the registers for itself.
 PARSER_FLAGS = ["-fno-tree-slp-vectorize", "-fno-inline-functions-called-once"]
 KERNEL_FLAGS = ["-fno-inline-functions", "-fno-inline-functions-called-once"]
-PARTS = ("_cells.pxd", "_decimals.pxi", "_label_row.pxi", "_rules.pxd", "_scores.h", "_subnormals.h", "_svmlight.h")
+KERNEL_PARTS = ["_cells.pxd", "_label_row.pxi", "_rules.pxd", "_scores.h", "_subnormals.h"]
+PARSER_PARTS = ["_subnormals.h", "text/_decimals.pxi", "text/_svmlight.h"]
 VARIANTS: dict[str, list[str]] = {"": []}
 if sys.platform == "win32":
-    FLAGS = PARSER_FLAGS = []
+    FLAGS = PARSER_FLAGS = KERNEL_FLAGS = []
 elif platform.machine() in ("x86_64", "AMD64"):
     VARIANTS["_v3"] = ["-march=x86-64-v3"]
 
-extensions = [
-    Extension(
-        f"cwlearn.{name}{variant}",
-        [f"cwlearn/{name}{variant}.pyx"],
-        depends=[f"cwlearn/{part}" for part in PARTS],
-        define_macros=MACROS,
-        extra_compile_args=[*FLAGS, *more, *flags],
-        optional=bool(variant),  # for compilers that do not know it
-    )
-    for name, more in {"_kernels": KERNEL_FLAGS, "_svmlight": PARSER_FLAGS}.items()
-    for variant, flags in VARIANTS.items()
-]
-extensions.append(
-    Extension("cwlearn._chances", ["cwlearn/_chances.pyx"], define_macros=MACROS, extra_compile_args=FLAGS)
-)
 
-setup(ext_modules=cythonize(extensions, compiler_directives=DIRECTIVES, force=DEBUG or TRACED))
+def extensions(name: str, flags: list[str], parts: list[str], variants: dict[str, list[str]]) -> list[Extension]:
+    """A compiled module in each of its variants."""
+    return [
+        Extension(
+            f"cwlearn.{name.replace('/', '.')}{variant}",
+            [f"cwlearn/{name}{variant}.pyx"],
+            depends=[f"cwlearn/{part}" for part in parts],
+            include_dirs=["cwlearn"],
+            define_macros=MACROS,
+            extra_compile_args=[*FLAGS, *flags, *more],
+            optional=bool(variant),  # for compilers that do not know it
+        )
+        for variant, more in variants.items()
+    ]
+
+
+MODULES = [
+    *extensions("_kernels", KERNEL_FLAGS, KERNEL_PARTS, VARIANTS),
+    *extensions("text/_svmlight", PARSER_FLAGS, PARSER_PARTS, VARIANTS),
+    *extensions("core/_probabilities", [], [], {"": []}),
+]
+CORES = os.cpu_count() or 1
+setup(
+    ext_modules=cythonize(MODULES, compiler_directives=DIRECTIVES, force=DEBUG or TRACED, nthreads=CORES),
+    options={"build_ext": {"parallel": CORES}},
+)

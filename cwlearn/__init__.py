@@ -54,8 +54,8 @@ _MODULES = ("bounds", "displays", "distributed", "evaluation")  # that are publi
 _HOMES = {
     "DataError": "errors",
     "ModelError": "errors",
-    "iter_svmlight": "matrices",
-    "read_svmlight": "matrices",
+    "iter_svmlight": "text.matrices",
+    "read_svmlight": "text.matrices",
 }  # all other names live in `estimators`
 
 
@@ -64,7 +64,7 @@ def __getattr__(name: str) -> Any:
         return import_module(f"cwlearn.{name}")
     if name not in __all__:
         raise AttributeError(f"module 'cwlearn' has no attribute {name!r}")
-    value = getattr(import_module(f"cwlearn.{_HOMES.get(name, 'estimators')}"), name)
+    value = getattr(import_module(f"cwlearn.{_HOMES.get(name, 'estimators.algorithms')}"), name)
     globals()[name] = value
     return value
 

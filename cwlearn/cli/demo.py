@@ -10,7 +10,7 @@ from cwlearn.cli import inspect as cli_inspect
 from cwlearn.cli import train as cli_train
 from cwlearn.utils.messages import put
 
-FOLDER = os.path.join(os.path.dirname(__file__), "demo")
+FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "demo")
 EXAMPLE = "  cwlearn demo"
 
 
@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace) -> None:
         (cli_evaluate, [f"{folder}/spam-test.svm.gz", "-m", arguments.model]),
         (cli_inspect, [arguments.model, "--names", f"{folder}/words.txt", "--top", "20"]),
     ):
-        put(f"$ cwlearn {verb.__name__.rpartition('_')[2]} {' '.join(words)}")
+        put(f"$ cwlearn {verb.__name__.rpartition('.')[2]} {' '.join(words)}")
         parser = argparse.ArgumentParser()
         verb.add_flags(parser)
         verb.run(parser.parse_args(words))

@@ -124,7 +124,7 @@ def _parser(words: list[str]) -> argparse.ArgumentParser:
 
 
 def _module(verb: str) -> Any:
-    return import_module(f"cwlearn.cli_{verb}")
+    return import_module(f"cwlearn.cli.{verb}")
 
 
 def _words(error: Exception, verb: list[str]) -> str:

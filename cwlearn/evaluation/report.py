@@ -20,7 +20,7 @@ HEAVIEST = 20  # weights that are shown
 
 
 def _style() -> str:
-    with open(os.path.join(os.path.dirname(__file__), "report_page.css"), encoding="utf-8") as file:
+    with open(os.path.join(os.path.dirname(__file__), "report.css"), encoding="utf-8") as file:
         general = file.read()
     uses = {".line": "stroke", ".dot": "fill", ".key": "background"}
     colors = [f"{kind}.c{i} {{ {use}: var(--c{i}); }}" for i in range(COLORS) for kind, use in uses.items()]

@@ -55,7 +55,7 @@ def shim(tmp_path_factory):
 
 NURSERY = """
 import json, os, signal, sys, tempfile, traceback
-from tests import test_injected_faults as here
+from tests.proof import test_injected_faults as here
 for line in sys.stdin:
     folder, name, arguments = json.loads(line)
     child = os.fork()
