@@ -6,7 +6,7 @@
 `accuracy` trains on 80 % of real data sets (see `bench.datasets`) and of a synthetic corpus of a million rows, in one
 pass, cut into 10, 50 and 100 shards, and tests on the rest; four random divisions.  The parameter of each algorithm is
 tuned for one model, within the training rows of another division, as the paper tunes.  `speed` trains on a text file of
-200 MB; the contestants take turns, and the best of the rounds counts.
+200 MB; the candidates take turns, and the best of the rounds counts.
 """
 
 from __future__ import annotations
@@ -153,10 +153,10 @@ def _threads(path: str, parts: int, epochs: int, workers: int) -> float:
     from cwlearn.core.learner import Training
     from cwlearn.parallel.shards import Sharing, train_in_threads
     from cwlearn.parallel.tasks import Plan
-    from cwlearn.text.run import Space
+    from cwlearn.text.run import Resources
     from cwlearn.text.sources import split
 
-    plan = Plan(rules.AROW(), Training(epochs=epochs, shuffle=epochs > 1), "posterior", space=Space(threads=1))
+    plan = Plan(rules.AROW(), Training(epochs=epochs, shuffle=epochs > 1), "posterior", space=Resources(threads=1))
     start = time.perf_counter()
     train_in_threads([(part, path) for part in split(path, parts)], Sharing(workers=workers), plan, None)
     return time.perf_counter() - start

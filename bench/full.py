@@ -52,9 +52,9 @@ def passes(rows: Any, d: int) -> Callable[[], float]:
     learner.learn(rows, targets)
 
     def run() -> float:
-        updates = learner.tally["updates"]
+        updates = learner.statistics["updates"]
         seconds = timed(lambda: learner.learn(rows, targets))
-        assert learner.tally["updates"] == updates + rows.n_rows
+        assert learner.statistics["updates"] == updates + rows.n_rows
         return seconds
 
     return run

@@ -1,7 +1,7 @@
 """How fast the engine is: against scikit-learn's SGDClassifier, and against a loop that only moves memory.
 
 Millions of nonzeros per second and the ratios that are promised, for matrices of 50 thousand and 5 million features
-with Zipf-distributed columns.  All contestants run in turn within one round.
+with Zipf-distributed columns.  All candidates run in turn within one round.
 """
 
 from __future__ import annotations

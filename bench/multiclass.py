@@ -1,7 +1,7 @@
 """How fast learning is with more than two labels.
 
 One epoch of CW and others with one, five or all constraints, against scikit-learn's SGDClassifier (one-vs-rest) on the
-same matrix, and the time per row by the number of labels.  All contestants run in turn.
+same matrix, and the time per row by the number of labels.  All candidates run in turn.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ from bench.datasets import DOMAIN_PAIRS, cache_folder, load, scaled
 from cwlearn import evaluation
 from cwlearn.core import rules
 from cwlearn.core.learner import Training
-from cwlearn.evaluation.candidates import CONTESTANTS, Contestant, Online
-from cwlearn.evaluation.comparison import Comparison, Watch
+from cwlearn.evaluation.candidates import CANDIDATES, Candidate, OnlineCandidate
+from cwlearn.evaluation.comparison import Comparison, TrialMonitor
 from cwlearn.evaluation.significance import mark, ranks
 
 CW = {
@@ -107,7 +107,7 @@ class Parts:
         self.seed, self.fresh = seed, fresh
         self.times: list[tuple[str, float, int, int]] = []  # part, seconds, trials, of which the journal had
 
-    def compare(self, name: str, data: Mapping[str, Any], contestants: list[Contestant], **options: Any) -> Comparison:
+    def compare(self, name: str, data: Mapping[str, Any], candidates: list[Candidate], **options: Any) -> Comparison:
         folder = cache_folder() / "papers"
         folder.mkdir(parents=True, exist_ok=True)
         journal = folder / f"{name.replace(' ', '-')}-{self.seed}.jsonl"
@@ -117,12 +117,12 @@ class Parts:
         start = time.perf_counter()
         bar = tqdm(desc=name, unit=" trials", leave=False)
 
-        class Teller(Watch):
+        class Teller(TrialMonitor):
             def ends(self, outcome: Any) -> None:
                 bar.update()
 
         found = evaluation.compare(
-            data, algorithms=contestants, seed=self.seed, journal=journal, watch=Teller(), **options
+            data, algorithms=candidates, seed=self.seed, journal=journal, monitor=Teller(), **options
         )
         bar.close()
         self.times.append((name, time.perf_counter() - start, len(found.outcomes), max(0, before)))
@@ -144,7 +144,7 @@ def percent(value: float) -> str:
 
 def jmlr(parts: Parts, out: Path) -> str:
     data = {task.name: (scaled(load(task.data).X, task.scale), load(task.data).y) for task in TASKS}
-    found = parts.compare("jmlr", data, [CONTESTANTS[name] for name in NAMES.values()])
+    found = parts.compare("jmlr", data, [CANDIDATES[name] for name in NAMES.values()])
     errors = {task.name: {title: found.error(task.name, 0.0, name) for title, name in NAMES.items()} for task in TASKS}
     sections = [
         jmlr_table("Table 2: six variants of CW", list(CW), [], found, errors),
@@ -272,14 +272,14 @@ def digit_sets() -> Iterator[tuple[str, tuple[Any, np.ndarray]]]:
 
 
 def arow(parts: Parts, out: Path) -> str:
-    contestants = [CONTESTANTS[name] for name in AROW.values()]
+    candidates = [CANDIDATES[name] for name in AROW.values()]
     found = {
-        "text": parts.compare("arow text", dict(text_sets()), contestants, noise=LEVELS),
-        "digits": parts.compare("arow digits", dict(digit_sets()), contestants, noise=LEVELS, folds=3),
+        "text": parts.compare("arow text", dict(text_sets()), candidates, noise=LEVELS),
+        "digits": parts.compare("arow digits", dict(digit_sets()), candidates, noise=LEVELS, folds=3),
     }
     sections = []
     tables = {kind: {level: one.errors(level) for level in LEVELS} for kind, one in found.items()}
-    names = [problem.name for problem in found["text"].problems]
+    names = [data_set.name for data_set in found["text"].data_sets]
     held = [names.index(task.data) for task in TASKS if task.name in HELD]
     tables["20 Newsgroups and sentiment alone"] = {level: tables["text"][level][held] for level in LEVELS}
     tables["all"] = {level: np.vstack([tables[kind][level] for kind in found]) for level in LEVELS}
@@ -349,13 +349,13 @@ def several(
     k: int | None,
     update: str,
     **fixed: Any,
-) -> Online:
-    return Online(name, name, grid, rule, fixed, Training(n_constraints=k, multiclass_update=update))
+) -> OnlineCandidate:
+    return OnlineCandidate(name, name, grid, rule, fixed, Training(n_constraints=k, multiclass_update=update))
 
 
 CONFIDENCES = {"confidence": (0.51, 0.55, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999, 0.9999)}
 STRENGTHS = {"C": (0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.1)}
-EMNLP: tuple[tuple[Online, float | None], ...] = (
+EMNLP: tuple[tuple[OnlineCandidate, float | None], ...] = (
     (several("CW k=1", rules.CW, CONFIDENCES, 1, "sequential", form="variance"), 92.90),
     (several("CW k=5, sequential", rules.CW, CONFIDENCES, 5, "sequential", form="variance"), 92.78),
     (several("CW all, sequential", rules.CW, CONFIDENCES, None, "sequential", form="variance"), 92.16),
@@ -375,13 +375,13 @@ def emnlp(parts: Parts, out: Path) -> str:
         "emnlp", {"20 Newsgroups": (scaled(data.X, "binary"), data.y)}, [one for one, _ in EMNLP], tuned_once=True
     )
     rows = []
-    for contestant, paper in EMNLP:
-        outcomes = found.of("20 Newsgroups", 0.0, contestant.name)
+    for candidate, paper in EMNLP:
+        outcomes = found.of("20 Newsgroups", 0.0, candidate.name)
         accuracies = [100 - 100 * outcome.error for outcome in outcomes]
-        setting, epochs = found.setting("20 Newsgroups", 0.0, contestant.name)
+        setting, epochs = found.setting("20 Newsgroups", 0.0, candidate.name)
         rows.append(
             [
-                contestant.name,
+                candidate.name,
                 f"{np.mean(accuracies):.2f}",
                 f"{np.std(accuracies) / len(accuracies) ** 0.5:.2f}",
                 "" if paper is None else f"{paper:.2f}",

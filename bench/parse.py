@@ -1,6 +1,6 @@
 """How fast text is read into a matrix: against scikit-learn, XGBoost, and tools that only look for line ends.
 
-Contestants take turns, each in a process of its own that has read something before, with the file in the page cache.
+Candidates take turns, each in a process of its own that has read something before, with the file in the page cache.
 """
 
 from __future__ import annotations

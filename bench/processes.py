@@ -1,4 +1,4 @@
-"""Commands as contestants: each in a process of its own, which has to succeed.
+"""Commands as candidates: each in a process of its own, which has to succeed.
 
 Nothing here imports anything big: a child's peak of memory is at least what its parent held when it was started.
 """

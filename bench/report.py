@@ -61,7 +61,7 @@ class Report:
         self._kept["tables"].append({"head": list(head), "rows": whole})
 
     def contest(self, title: str, times: Mapping[str, Times], more: Mapping[str, Mapping[str, str]]) -> None:
-        """A line for each contestant: its best and median seconds, their spread, and what else is said of it."""
+        """A line for each candidate: its best and median seconds, their spread, and what else is said of it."""
         self._kept["seconds"][title] = {name: list(of.seconds) for name, of in times.items()}
         rows = (
             [

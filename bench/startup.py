@@ -1,6 +1,6 @@
 """How long a command takes that has next to nothing to do: against importing NumPy, which ours does.
 
-Contestants take turns; each trains on ten lines of text, in a process of its own.
+Candidates take turns; each trains on ten lines of text, in a process of its own.
 """
 
 from __future__ import annotations

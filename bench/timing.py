@@ -1,4 +1,4 @@
-"""Contestants that take turns, and what is said of their seconds."""
+"""Candidates that take turns, and what is said of their seconds."""
 
 from __future__ import annotations
 
@@ -32,14 +32,12 @@ class Times:
         return (max(self.seconds) - min(self.seconds)) / self.median
 
 
-def contest(
-    contestants: Mapping[str, Callable[[], float]], repeat: int, once: Collection[str] = ()
-) -> dict[str, Times]:
+def contest(candidates: Mapping[str, Callable[[], float]], repeat: int, once: Collection[str] = ()) -> dict[str, Times]:
     """The seconds of each, all taking turns; those named in `once` have a single turn."""
-    seconds: dict[str, list[float]] = {name: [] for name in contestants}
-    turns = [(turn, name) for turn in range(repeat) for name in contestants if turn == 0 or name not in once]
+    seconds: dict[str, list[float]] = {name: [] for name in candidates}
+    turns = [(turn, name) for turn in range(repeat) for name in candidates if turn == 0 or name not in once]
     for _, name in tqdm(turns, leave=False, disable=None):
-        seconds[name].append(contestants[name]())
+        seconds[name].append(candidates[name]())
     return {name: Times(tuple(values)) for name, values in seconds.items()}
 
 

@@ -42,7 +42,7 @@ KINDS = {
 COVARIANCES = {"fixed": FIXED, "kl": KL, "l2": L2, "exact": EXACT, "inclusive": INCLUSIVE}
 UPDATES = {"sequential": SEQUENTIAL, "parallel": PARALLEL, "exact": EXACTLY}
 
-cdef struct Tally:
+cdef struct Statistics:
     int64_t rows              # rows seen (those of weight 0 do not count)
     int64_t updates
     int64_t mistakes          # y * score <= 0, before learning from the row
@@ -152,11 +152,11 @@ cdef inline Outcome learn_row(
 def learn_rows(
     floating[::1] cells, double[::1] average, double[:, ::1] scratch, int64_t[:, ::1] places,
     const int64_t[::1] indptr, const index_t[::1] indices, const floating[::1] values, const double[::1] squares,
-    const double[::1] targets, const double[::1] weights, const int64_t[::1] order, Rule rule, Tally[::1] counts,
+    const double[::1] targets, const double[::1] weights, const int64_t[::1] order, Rule rule, Statistics[::1] counts,
 ):
     """Learn from the rows in `order`, one after the other, in place; return how many were done.
 
-    The weights and `counts` (a single Tally) change together: no signal handler of Python can run between them.
+    The weights and `counts` (a single Statistics) change together: no signal handler of Python can run between them.
 
     average   per mean, the sum over updates of (rounds before it) * (change of the mean); empty if not wanted
     scratch   four lines, as long as the longest row and the intercept; with more than two labels, five
@@ -179,7 +179,7 @@ def learn_rows(
     cdef Py_ssize_t distance = rows_ahead(indptr.shape[0], indices.shape[0], cells.shape[0] * sizeof(floating))
     cdef double square, scale, C, shift
     cdef double weight = 1
-    cdef Tally tally = counts[0]
+    cdef Statistics statistics = counts[0]
     # A step below half a unit in the last place of the largest number can never carry a finite mean to infinity.
     cdef double largest_step = 2.0 ** 102 if floating is float else 2.0 ** 969
     cdef Row row = new_row(scratch)
@@ -206,7 +206,7 @@ def learn_rows(
                 square = squares[i] + rule.bias * rule.bias
                 if blocks > 1:
                     square *= 2
-                scale = (tally.squares + square) / (tally.rows + 1)
+                scale = (statistics.squares + square) / (statistics.rows + 1)
                 C = rule.C * weight
                 if rule.relative:
                     C = relative(<Kind> rule.kind, C, rule.initial_variance * scale)
@@ -217,25 +217,25 @@ def learn_rows(
                 if blocks == 1:
                     outcome = learn_row(
                         cell0, average0, &row, n_features, targets[i], column0 + indptr[i], value0 + indptr[i], nnz,
-                        &rule, C, shift, <double> tally.rows, largest_step, upcoming,
+                        &rule, C, shift, <double> statistics.rows, largest_step, upcoming,
                     )
                 else:
                     outcome = learn_labels(
                         cell0, average0, &space, n_features, targets[i], column0 + indptr[i], value0 + indptr[i], nnz,
-                        &rule, C, shift, <double> tally.rows, largest_step, upcoming,
+                        &rule, C, shift, <double> statistics.rows, largest_step, upcoming,
                     )
                 if not outcome.sound:
                     break
-                tally.rows += 1
-                tally.updates += outcome.moved
-                tally.mistakes += outcome.mistake
-                tally.unsolved += outcome.unsolved
-                tally.loss += outcome.loss
-                tally.surprise += outcome.surprise * tally.rows
-                tally.squares += square
+                statistics.rows += 1
+                statistics.updates += outcome.moved
+                statistics.mistakes += outcome.mistake
+                statistics.unsolved += outcome.unsolved
+                statistics.loss += outcome.loss
+                statistics.surprise += outcome.surprise * statistics.rows
+                statistics.squares += square
             else:
                 t = order.shape[0]
-            counts[0] = tally
+            counts[0] = statistics
             as_before(before)
     finally:
         free(space.scores)

@@ -85,11 +85,11 @@ def observe(estimator: LinearClassifier, X: Any, y: Any) -> Observation:
     seen, updated = [], []
     for i in range(rows.n_rows):
         row = rows.part(i, i + 1)
-        before, updates = learner.margins(row), learner.tally["updates"]
+        before, updates = learner.margins(row), learner.statistics["updates"]
         learner.learn(row, targets[i : i + 1])
         after = learner.margins(row)
         seen.append([targets[i] * before[0][0], before[1][0], targets[i] * after[0][0], after[1][0]])
-        updated.append(learner.tally["updates"] > updates)
+        updated.append(learner.statistics["updates"] > updates)
     first = 0 if training.fit_intercept else 1
     state: Any = learner.state
     margins, variances, margins_after, variances_after = np.array(seen).T

@@ -90,7 +90,7 @@ class LearningCurveDisplay(_Display):
             part = order[start:stop]
             model.partial_fit(X[part], y[part], classes=classes)
             rows.append(stop)
-            progressive.append(model._learner.tally["mistakes"] / stop)
+            progressive.append(model._learner.statistics["mistakes"] / stop)
             if test is not None:
                 tested.append(1 - model.score(*test))
         found = cls(

@@ -18,7 +18,7 @@ from cwlearn.parallel.cluster import Here, is_client, train_on
 from cwlearn.parallel.shards import Sharing, train_in_threads
 from cwlearn.parallel.sources import as_list, named
 from cwlearn.parallel.tasks import Plan
-from cwlearn.text.run import Space
+from cwlearn.text.run import Resources
 from cwlearn.text.sources import split as _split
 from cwlearn.text.svmlight import Reading
 from cwlearn.utils.machine import usable_cores
@@ -100,9 +100,9 @@ def fit(
     go_on = training.warm_start and estimator.__sklearn_is_fitted__()
     base = estimator._learner if go_on else None
     if base is not None:
-        base.go_on_with(rule, training)  # which says what cannot change
+        base.reconfigure(rule, training)  # which says what cannot change
     seed = int(check_random_state(estimator.random_state).randint(2**31)) if training.shuffle else 0
-    plan = Plan(rule, training, how, Reading(**reading), Space(n_features, hash_bits), seed=seed)
+    plan = Plan(rule, training, how, Reading(**reading), Resources(n_features, hash_bits), seed=seed)
     given = as_list(shards)
     texts = isinstance(given, list) and isinstance(given[0], str)
     if for_text and not texts:
@@ -114,9 +114,9 @@ def fit(
         learner, told = train_on(client, list(named(given, client)), plan, rounds, base, skip_bad_shards, report)
     for failure in told.failures.values():
         say(f"shard left out: {failure}")
-    before = base.tally["unsolved"] if base else 0
+    before = base.statistics["unsolved"] if base else 0
     estimator._adopt(learner)
-    tell_unsolved(learner.tally["unsolved"] - before)
+    tell_unsolved(learner.statistics["unsolved"] - before)
     return estimator
 
 

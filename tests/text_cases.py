@@ -155,7 +155,7 @@ def bits(learner: Any) -> tuple[Any, ...]:
     return (
         learner.state.dtype.str,
         *((name, array.shape, array.tobytes()) for name, array in arrays.items()),
-        learner.tally,
+        learner.statistics,
         learner.classes.tolist(),
     )
 

@@ -17,9 +17,9 @@ from cwlearn.cli.flags import checked
 from cwlearn.cli.terminal import Bar
 from cwlearn.core.parameters import COUNT, SEED
 from cwlearn.errors import UsageError, shown
-from cwlearn.evaluation.candidates import CONTESTANTS, USUAL
+from cwlearn.evaluation.candidates import CANDIDATES, USUAL
 from cwlearn.evaluation.choosing import FOLDS, NOISE, compare, report
-from cwlearn.evaluation.comparison import Comparison, Watch
+from cwlearn.evaluation.comparison import Comparison, TrialMonitor
 from cwlearn.evaluation.significance import LEGEND, mark
 from cwlearn.evaluation.trials import Outcome
 from cwlearn.utils.atomic_file import check_writable
@@ -40,7 +40,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         type=_algorithms,
         default=list(USUAL),
         metavar="A,B,...",
-        help=f"of {', '.join(CONTESTANTS)} (default: all but {', '.join(sorted(set(CONTESTANTS) - set(USUAL)))})",
+        help=f"of {', '.join(CANDIDATES)} (default: all but {', '.join(sorted(set(CANDIDATES) - set(USUAL)))})",
     )
     parser.add_argument("--folds", type=checked(FOLDS), default=10, metavar="N", help="default: 10")
     parser.add_argument(
@@ -66,8 +66,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def _algorithms(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     for name in names:
-        if name not in CONTESTANTS:
-            raise argparse.ArgumentTypeError(f"{name!r} is not one of {', '.join(CONTESTANTS)}")
+        if name not in CANDIDATES:
+            raise argparse.ArgumentTypeError(f"{name!r} is not one of {', '.join(CANDIDATES)}")
     if len(set(names)) < len(names):
         raise argparse.ArgumentTypeError(f"must be different ones, got {text!r}")
     return names
@@ -80,7 +80,7 @@ def _noises(text: str) -> list[float]:
     return found
 
 
-class _Teller(Watch):
+class _BarMonitor(TrialMonitor):
     """A bar that tells of data set, algorithm and fold."""
 
     def __init__(self, bar: Bar) -> None:
@@ -116,7 +116,7 @@ def run(arguments: argparse.Namespace) -> None:
     start = time.perf_counter()
     data = {name: read(path, arguments) for name, path in zip(names, arguments.data, strict=True)}
     bar = Bar(arguments.quiet or arguments.json)
-    teller = _Teller(bar)
+    monitor = _BarMonitor(bar)
     try:
         with usage_checked():
             found = compare(
@@ -130,11 +130,11 @@ def run(arguments: argparse.Namespace) -> None:
                 journal=journal,
                 tuned_once=arguments.tuned_once,
                 feature_names=None if arguments.names is None else feature_names(arguments.names),
-                watch=teller,
+                monitor=monitor,
             )
     except KeyboardInterrupt:
         kept = f"the same command goes on from {shown(journal)}" if journal else "--journal FILE would have kept them"
-        say(f"interrupted after {teller.done:,} of {teller.trials:,} trials; {kept}")
+        say(f"interrupted after {monitor.done:,} of {monitor.trials:,} trials; {kept}")
         raise
     finally:
         bar.end()
@@ -159,55 +159,60 @@ def summary(found: Comparison) -> dict[str, Any]:
     results = []
     for noise in found.noises:
         mean_ranks = found.mean_ranks(noise)
-        for j, one in enumerate(found.contestants):
-            for problem in found.problems:
-                outcomes = found.of(problem.name, noise, one.name)
+        for j, one in enumerate(found.candidates):
+            for data_set in found.data_sets:
+                outcomes = found.of(data_set.name, noise, one.name)
                 if not outcomes:
                     continue
-                setting, epochs = found.setting(problem.name, noise, one.name)
+                setting, epochs = found.setting(data_set.name, noise, one.name)
                 results.append(
                     {
-                        "data": problem.name,
+                        "data": data_set.name,
                         "noise": noise,
                         "algorithm": one.name,
-                        "error": found.error(problem.name, noise, one.name),
+                        "error": found.error(data_set.name, noise, one.name),
                         "errors": [outcome.error for outcome in outcomes],
                         "mean_rank": float(mean_ranks[j]),
                         "online_mistakes": [outcome.mistakes for outcome in outcomes],
                         "setting": setting,
                         "epochs": epochs,
                         "training_seconds": float(np.mean([outcome.seconds for outcome in outcomes])),
-                        "p_values": _by_rival(found, found.p_value, problem.name, noise, one.name),
-                        "corrected_p_values": _by_rival(found, found.corrected_p_value, problem.name, noise, one.name),
+                        "p_values": _by_rival(found, found.p_value, data_set.name, noise, one.name),
+                        "corrected_p_values": _by_rival(found, found.corrected_p_value, data_set.name, noise, one.name),
                     }
                 )
     left_out = [{"data": data, "algorithm": name, "why": why} for (data, name), why in found.refusals.items()]
-    return {"folds": found.problems[0].folds, "seed": found.terms.seed, "results": results, "left_out": left_out}
+    return {
+        "folds": found.data_sets[0].folds,
+        "seed": found.trial_settings.seed,
+        "results": results,
+        "left_out": left_out,
+    }
 
 
 def _by_rival(
-    found: Comparison, p_value: Callable[..., float], problem: str, noise: float, name: str
+    found: Comparison, p_value: Callable[..., float], data_set: str, noise: float, name: str
 ) -> dict[str, float]:
-    rivals = [one.name for one in found.contestants if one.name != name]
-    return {rival: p for rival in rivals if not np.isnan(p := p_value(problem, noise, name, rival))}
+    rivals = [one.name for one in found.candidates if one.name != name]
+    return {rival: p for rival in rivals if not np.isnan(p := p_value(data_set, noise, name, rival))}
 
 
 def _table(found: Comparison, noise: float) -> list[str]:
     """The ranking, for a terminal."""
-    several = len(found.problems) > 1
+    several = len(found.data_sets) > 1
     errors, mean_ranks = found.errors(noise), found.mean_ranks(noise)
     order = found.order(noise)
-    best = found.contestants[order[0]].name
+    best = found.candidates[order[0]].name
     rows = [
-        ["algorithm", *(["mean rank"] if several else []), *(problem.name for problem in found.problems), "training"]
+        ["algorithm", *(["mean rank"] if several else []), *(data_set.name for data_set in found.data_sets), "training"]
     ]
     for j in order:
-        name = found.contestants[j].name
+        name = found.candidates[j].name
         cells = [name, *([f"{mean_ranks[j]:.2f}"] if several else [])]
-        for i, problem in enumerate(found.problems):
-            stars = mark(found.corrected_p_value(problem.name, noise, best, name))
+        for i, data_set in enumerate(found.data_sets):
+            stars = mark(found.corrected_p_value(data_set.name, noise, best, name))
             cells.append("-" if np.isnan(errors[i, j]) else f"{100 * errors[i, j]:.2f} %{stars:3}")
-        seconds = np.mean([one.seconds for problem in found.problems for one in found.of(problem.name, noise, name)])
+        seconds = np.mean([one.seconds for data_set in found.data_sets for one in found.of(data_set.name, noise, name)])
         rows.append([*cells, f"{seconds:.3f} s"])
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = [
@@ -220,7 +225,7 @@ def _table(found: Comparison, noise: float) -> list[str]:
     head = [f"{100 * noise:g} % of the training labels wrong:"] if noise or len(found.noises) > 1 else []
     out = [f"{name} left out of {data}: {why}" for (data, name), why in found.refusals.items()]
     stars = (
-        f"test error of {found.problems[0].folds} folds; stars: differs from {best} by McNemar's test, corrected for "
+        f"test error of {found.data_sets[0].folds} folds; stars: differs from {best} by McNemar's test, corrected for "
         f"{found.tests:,} comparisons ({LEGEND})"
     )
     return [*head, *lines, stars, *out]

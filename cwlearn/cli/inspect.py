@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> None:
             model.restored()
     names = _feature_names(arguments.names, learner)
     weights = [] if survey is None else survey.told(names)
-    tally = learner.tally
+    statistics = learner.statistics
     facts: dict[str, Any] = {
         "task": learner.rule.task,
         "algorithm": learner.rule.name,
@@ -66,10 +66,10 @@ def run(arguments: argparse.Namespace) -> None:
         "hash_bits": learner.hash_bits,
         "n_constraints": learner.training.n_constraints,
         "multiclass_update": learner.training.multiclass_update,
-        "rows": tally["rows"],
-        "updates": tally["updates"],
-        "mistakes": tally["mistakes"] if len(learner.classes) else None,
-        "unsolved_updates": tally["unsolved"],
+        "rows": statistics["rows"],
+        "updates": statistics["updates"],
+        "mistakes": statistics["mistakes"] if len(learner.classes) else None,
+        "unsolved_updates": statistics["unsolved"],
         "progressive_error": learner.progressive_error(),
         "noise_deviation": None if len(learner.classes) else math.sqrt(learner.scale * learner.noise),
         "intercept": None if survey is None else survey.intercept,
@@ -90,7 +90,7 @@ def run(arguments: argparse.Namespace) -> None:
     moved = f", {facts['features_moved']:,} of them moved by an update" if survey else ""
     put(f"features   {facts['features']:,}{moved}{hashed}")
     error = facts["progressive_error"]
-    put(f"learned    {tally['rows']:,} rows, {tally['updates']:,} updates, progressive error {error:.4f}")
+    put(f"learned    {statistics['rows']:,} rows, {statistics['updates']:,} updates, progressive error {error:.4f}")
     if learner.several:
         put(f"constraints {facts['n_constraints'] or 'all'}, {facts['multiclass_update']}")
     if facts["noise_deviation"] is not None:
@@ -138,7 +138,7 @@ class Survey:
         lines, labels = np.divmod(weights.places, learner.state.blocks)
         self._count_moved(lines[weights.touched(learner.state.prior_variance)])
         if learner.derives:
-            learner.turn_into_predicting(learner.tally, *weights[1:])
+            learner.turn_into_predicting(learner.statistics, *weights[1:])
         first = lines == 0
         self._intercepts[labels[first]] = weights.mean[first]
         heavy = ~first & (np.abs(weights.mean) > self._heavier_than[labels])

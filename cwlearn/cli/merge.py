@@ -64,9 +64,9 @@ def run(arguments: argparse.Namespace) -> None:
         "algorithm": learner.rule.name,
         "features": learner.state.n_features,
         "labels": learner.label_names,
-        "rows": learner.tally["rows"],
-        "updates": learner.tally["updates"],
-        "mistakes": learner.tally["mistakes"] if len(learner.classes) else None,
+        "rows": learner.statistics["rows"],
+        "updates": learner.statistics["updates"],
+        "mistakes": learner.statistics["mistakes"] if len(learner.classes) else None,
         "seconds": time.perf_counter() - start,
     }
     if arguments.json:

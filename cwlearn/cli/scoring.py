@@ -14,7 +14,7 @@ from cwlearn.core import model_file
 from cwlearn.core.learner import Learner
 from cwlearn.core.rows import Rows
 from cwlearn.core.states.diagonal import DiagonalState
-from cwlearn.text.run import Space
+from cwlearn.text.run import Resources
 from cwlearn.text.svmlight import Batch, Reader, Reading
 from cwlearn.utils.messages import say, tell_repeated, tell_skipped
 
@@ -24,7 +24,7 @@ def add_data_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-m", "--model", required=True, metavar="MODEL", help="file with the model")
     add_output(parser)
     group = parser.add_argument_group("reading")
-    add_options(group, Space, without=("features", "hash_bits", "memory"))
+    add_options(group, Resources, without=("features", "hash_bits", "memory"))
     add_options(group, Reading)
     add_memory(parser.add_argument_group("memory"))
 

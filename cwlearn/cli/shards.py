@@ -10,8 +10,8 @@ from cwlearn.core.learner import Learner, Training
 from cwlearn.core.rules import Rule
 from cwlearn.errors import UsageError, shown
 from cwlearn.parallel.shards import Sharing, files_as_shards, train_in_threads
-from cwlearn.parallel.tasks import Plan, Share
-from cwlearn.text.run import Space
+from cwlearn.parallel.tasks import Plan, ShardResult
+from cwlearn.text.run import Resources
 from cwlearn.text.sources import STDIN
 from cwlearn.text.svmlight import Reading
 from cwlearn.utils.messages import say
@@ -23,15 +23,15 @@ def learn_in_shards(
     rule: Rule,
     training: Training,
     reading: Reading,
-    space: Space,
+    resources: Resources,
     base: Learner | None,
-) -> tuple[Learner, Share]:
+) -> tuple[Learner, ShardResult]:
     """Train, save the model, and tell of shards that were left out."""
     if arguments.checkpoint is not None:
         raise UsageError("--checkpoint is not for several workers: a run that ends early begins again")
     if arguments.verbose:
         raise UsageError("--verbose shows how one model learns: it is not for several workers")
-    if space.threads is not None:
+    if resources.threads is not None:
         raise UsageError("--threads is for one model: with several workers each has one")
     if base is not None and base.unfinished is not None:
         raise UsageError("a checkpoint goes on without --workers only: it knows how far one model has come")
@@ -39,7 +39,7 @@ def learn_in_shards(
         raise UsageError("standard input (-) cannot be shared by several workers")
     if sharing.scheduler is not None and sharing.workers is not None:
         raise UsageError("--workers is for this machine: with --scheduler the cluster has its own")
-    plan = Plan(rule, training, sharing.how, reading, space, arguments.labels, seed=arguments.seed)
+    plan = Plan(rule, training, sharing.how, reading, resources, arguments.labels, seed=arguments.seed)
     bar = Bar(arguments.quiet or arguments.json)
     try:
         if sharing.scheduler is None:
@@ -63,7 +63,7 @@ def learn_in_shards(
 
 def _on_cluster(
     paths: list[str], sharing: Sharing, plan: Plan, base: Learner | None, bar: Bar
-) -> tuple[Learner, Share]:
+) -> tuple[Learner, ShardResult]:
     try:
         from cwlearn.parallel.cluster import connected, threads_of, train_on
     except ImportError as error:

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from cwlearn.core import model_file
-from cwlearn.core.states.base import new_tally
+from cwlearn.core.states.base import new_statistics
 from cwlearn.errors import DataError, shown
-from cwlearn.text.run import Run, Watch
+from cwlearn.text.run import Monitor, Run
 from cwlearn.text.svmlight import Batch
 from cwlearn.utils.messages import say, show, tell_skipped
 from cwlearn.utils.signals import handled
@@ -68,7 +68,7 @@ class Bar:
             self.close()
 
 
-class Attendant(Watch):
+class TerminalMonitor(Monitor):
     """Shows how the training goes, keeps checkpoints, and stops it between two blocks of rows when asked to."""
 
     def __init__(self, quiet: bool, table: bool = False, checkpoint: str | None = None, minutes: float = 0) -> None:
@@ -107,7 +107,7 @@ class Attendant(Watch):
             self._table.row(run, last=True)
 
     def _facts(self, run: Run) -> dict[str, str]:
-        if run.learner is None or not run.learner.tally["rows"]:
+        if run.learner is None or not run.learner.statistics["rows"]:
             return {}
         speed = run.done / max(1e-9, time.monotonic() - self._start)
         return {"rows/s": f"{speed:.3g}", "error": f"{run.learner.progressive_error():.4g}"}
@@ -173,16 +173,16 @@ class Table:
 
     def __init__(self) -> None:
         self._next = 1
-        self._before = new_tally()
+        self._before = new_statistics()
 
     def row(self, run: Run, last: bool = False) -> None:
         assert run.learner is not None
-        tally, before = run.learner.tally, self._before
+        statistics, before = run.learner.statistics, self._before
         if not before["rows"]:
             show(f"{'error':>10} {'since last':>10} {'rows':>12} {'updates':>12} {'features':>12}")
-        if (last or tally["rows"] >= self._next) and tally["rows"] > before["rows"]:
+        if (last or statistics["rows"] >= self._next) and statistics["rows"] > before["rows"]:
             show(
                 f"{run.learner.progressive_error():10.6f} {run.learner.progressive_error(before):10.6f} "
-                f"{tally['rows']:12,} {tally['updates']:12,} {run.learner.state.n_features:12,}"
+                f"{statistics['rows']:12,} {statistics['updates']:12,} {run.learner.state.n_features:12,}"
             )
-            self._before, self._next = tally, 2 * tally["rows"]
+            self._before, self._next = statistics, 2 * statistics["rows"]

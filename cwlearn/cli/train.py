@@ -13,17 +13,17 @@ from typing import Any
 from cwlearn.cli.common import DATA_HELP, add_output, check_paths, save_model, usage_checked
 from cwlearn.cli.flags import add_options, add_rules, checked, flag, given, written
 from cwlearn.cli.shards import learn_in_shards
-from cwlearn.cli.terminal import Attendant, reason
+from cwlearn.cli.terminal import TerminalMonitor, reason
 from cwlearn.core import model_file
 from cwlearn.core.learner import BUILT_WITH, Learner, Training, check_update
 from cwlearn.core.parameters import POSITIVE, SEED, LabelError, label_value
 from cwlearn.core.rules import RULES, TASKS, Rule
-from cwlearn.core.states.base import new_tally
+from cwlearn.core.states.base import new_statistics
 from cwlearn.errors import ModelError, UsageError, listed, shown
 from cwlearn.parallel.shards import Sharing
-from cwlearn.parallel.tasks import Share
+from cwlearn.parallel.tasks import ShardResult
 from cwlearn.text.labels import labels_for
-from cwlearn.text.run import Run, Space
+from cwlearn.text.run import Resources, Run
 from cwlearn.text.sources import STDIN
 from cwlearn.text.svmlight import Reading
 from cwlearn.text.svmlight_errors import DECIMAL
@@ -73,7 +73,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         epochs=", ".join(f"{number} ({', '.join(names)})" for number, names in epochs.items()),
         shuffle="yes, but for one epoch, which takes the rows as they come and so keeps none of them",
     )
-    add_options(parser.add_argument_group("memory"), Space)
+    add_options(parser.add_argument_group("memory"), Resources)
     add_options(parser.add_argument_group("several workers"), Sharing)
     add_options(parser.add_argument_group("reading"), Reading)
 
@@ -105,13 +105,13 @@ def run(arguments: argparse.Namespace) -> None:
     learner = None if arguments.resume is None else resumed(arguments)
     with usage_checked():
         rule, training = chosen_options(arguments, learner)
-        options = Reading(**given(arguments, Reading)), Space(**given(arguments, Space))
+        options = Reading(**given(arguments, Reading)), Resources(**given(arguments, Resources))
         sharing = Sharing(**given(arguments, Sharing))
         for name in given(arguments, Sharing) if not sharing.wanted else ():
             raise UsageError(f"{flag(name)} is for several workers: add --workers N or --scheduler ADDRESS")
-    before = learner.tally if learner else new_tally()
+    before = learner.statistics if learner else new_statistics()
     start = time.perf_counter()
-    told: Run | Share
+    told: Run | ShardResult
     if sharing.wanted:
         learner, told = learn_in_shards(arguments, sharing, rule, training, *options, learner)
     else:
@@ -119,9 +119,9 @@ def run(arguments: argparse.Namespace) -> None:
     for path in {checkpoint, arguments.resume} & {f"{arguments.model}.checkpoint"}:
         remove_checkpoint(path)
     updates, mistakes, unsolved = (
-        learner.tally["updates"] - before["updates"],
-        learner.tally["mistakes"] - before["mistakes"],
-        learner.tally["unsolved"] - before["unsolved"],
+        learner.statistics["updates"] - before["updates"],
+        learner.statistics["mistakes"] - before["mistakes"],
+        learner.statistics["unsolved"] - before["unsolved"],
     )
     if not updates:
         hint = " (--confidence 0.5 never does)" if hasattr(learner.rule, "confidence") else ""
@@ -144,7 +144,7 @@ def run(arguments: argparse.Namespace) -> None:
         "unsolved_updates": unsolved,
         "epochs": training.epochs,
         "bad_lines": told.bad_lines,
-        "shards_left_out": [*told.failures.values()] if isinstance(told, Share) else [],
+        "shards_left_out": [*told.failures.values()] if isinstance(told, ShardResult) else [],
         "seconds": time.perf_counter() - start,
     }
     if arguments.json:
@@ -184,23 +184,23 @@ def learn_alone(
     rule: Rule,
     training: Training,
     reading: Reading,
-    space: Space,
+    resources: Resources,
     learner: Learner | None,
     checkpoint: str | None,
 ) -> tuple[Learner, Run]:
     """Train one model on all rows, and save it; say what was kept of it if that is interrupted."""
     table = arguments.verbose and not arguments.quiet
-    attendant = Attendant(arguments.quiet or arguments.json, table, checkpoint, arguments.checkpoint or 0)
-    run = Run(arguments.data, rule, training, reading, space, labels_for(rule, arguments.labels), learner, attendant)
+    monitor = TerminalMonitor(arguments.quiet or arguments.json, table, checkpoint, arguments.checkpoint or 0)
+    run = Run(arguments.data, rule, training, reading, resources, labels_for(rule, arguments.labels), learner, monitor)
     if learner is not None and learner.unfinished is not None:
         take_up(learner.unfinished, run, arguments.force)
     try:
-        with attendant.heeding_ctrl_c():
+        with monitor.heeding_ctrl_c():
             learner = run.train()
-            attendant.ended(run)
+            monitor.ended(run)
             save_model(learner, arguments.model)
     except KeyboardInterrupt:
-        say(what_was_kept(run, attendant, checkpoint, arguments.model))
+        say(what_was_kept(run, monitor, checkpoint, arguments.model))
         raise
     return learner, run
 
@@ -235,7 +235,7 @@ def chosen_options(arguments: argparse.Namespace, learner: Learner | None) -> tu
             differences.append(f"--labels {listed(learner.label_names)}, not {names}")
         if wanted.get("covariance", learner.rule.covariance) != learner.rule.covariance:
             differences.append(f"--covariance {learner.rule.covariance}, not {wanted.pop('covariance')}")
-        hash_bits = given(arguments, Space).get("hash_bits")
+        hash_bits = given(arguments, Resources).get("hash_bits")
         if hash_bits is not None and hash_bits != learner.hash_bits:
             differences.append(f"--hash-bits {learner.hash_bits or 'none'}, not {hash_bits}")
         fixed = bool(differences)  # not even --force can change what the state is built of
@@ -259,7 +259,7 @@ def chosen_options(arguments: argparse.Namespace, learner: Learner | None) -> tu
 
 def take_up(unfinished: dict[str, Any], run: Run, force: bool) -> None:
     """A checkpoint goes on only with the run that it is a part of; forced, it begins the data anew."""
-    now = {**run.progress(), "memory": run.space.memory if unfinished["memory"] else None}
+    now = {**run.progress(), "memory": run.resources.memory if unfinished["memory"] else None}
     ignored = ["done", "lines", "checksum", "max_bad", *([] if now["memory"] else ["memory"])]
     differences = [
         f"{name} {json.dumps(unfinished.get(name))}, now {json.dumps(now[name])}"
@@ -275,18 +275,18 @@ def take_up(unfinished: dict[str, Any], run: Run, force: bool) -> None:
         run.take_up(unfinished, force)
 
 
-def what_was_kept(run: Run, attendant: Attendant, checkpoint: str | None, model: str) -> str:
+def what_was_kept(run: Run, monitor: TerminalMonitor, checkpoint: str | None, model: str) -> str:
     text = f"interrupted after {run.done:,} rows; "
     text += f"{shown(model)} is as it was" if os.path.exists(model) else f"there is no {shown(model)}"
-    learned_more = run.learner is not None and run.done > attendant.kept
-    if checkpoint is not None and learned_more and not attendant.torn:
+    learned_more = run.learner is not None and run.done > monitor.kept
+    if checkpoint is not None and learned_more and not monitor.torn:
         try:
-            attendant.save(run)
+            monitor.save(run)
         except (OSError, MemoryError) as error:
             text += f"; {shown(checkpoint)} could not be written: {reason(error)}"
-    if checkpoint is not None and attendant.kept:
+    if checkpoint is not None and monitor.kept:
         text += (
-            f"; what {attendant.kept:,} rows have taught is in {shown(checkpoint)}: the same command with --resume "
+            f"; what {monitor.kept:,} rows have taught is in {shown(checkpoint)}: the same command with --resume "
             f"{shown(checkpoint)} goes on"
         )
     elif checkpoint is None:

@@ -12,7 +12,7 @@ from cwlearn.cli.data_sets import add_reading, read, short_name
 from cwlearn.cli.flags import checked, flag, given, written
 from cwlearn.core.parameters import COUNT, SEED
 from cwlearn.errors import UsageError
-from cwlearn.evaluation.candidates import CONTESTANTS, Contestant, Online
+from cwlearn.evaluation.candidates import CANDIDATES, Candidate, OnlineCandidate
 from cwlearn.evaluation.choosing import HELD_OUT, Tuning, tune
 from cwlearn.text.svmlight import Reading
 from cwlearn.utils.messages import put, put_json
@@ -24,7 +24,7 @@ EXAMPLE = """\
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", help="svmlight text, plain or compressed; - is standard input")
-    parser.add_argument("-a", "--algorithm", choices=CONTESTANTS, default="arow", help="which one (default: arow)")
+    parser.add_argument("-a", "--algorithm", choices=CANDIDATES, default="arow", help="which one (default: arow)")
     parser.add_argument(
         "--grid",
         action="append",
@@ -46,14 +46,14 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    contestant = CONTESTANTS[arguments.algorithm]
-    grid = _grid(arguments.grid, contestant)
+    candidate = CANDIDATES[arguments.algorithm]
+    grid = _grid(arguments.grid, candidate)
     X, y = read(arguments.data, arguments)
     with usage_checked():
         found = tune(
             X,
             y,
-            contestant,
+            candidate,
             grid=grid,
             epochs=arguments.epochs,
             held_out=arguments.held_out,
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> None:
         tried = [{"setting": one.setting, "errors": one.errors} for one in found.tried]
         put_json(
             {
-                "algorithm": contestant.name,
+                "algorithm": candidate.name,
                 "rows": found.rows,
                 "held_out": found.checked,
                 "setting": best.setting,
@@ -80,15 +80,15 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _show(arguments: argparse.Namespace, found: Tuning) -> None:
-    put(f"{found.contestant.title}: {found.rows:,} rows to learn from, {found.checked:,} to judge by")
+    put(f"{found.candidate.title}: {found.rows:,} rows to learn from, {found.checked:,} to judge by")
     words = [_words(one.setting) or "(nothing to choose)" for one in found.tried]
     width = max(map(len, words))
     for text, one in zip(words, found.tried, strict=True):
         star = "  <- best" if one is found.best else ""
-        epochs = f" after {one.epochs:2} {'epoch ' if one.epochs == 1 else 'epochs'}" if found.contestant.online else ""
+        epochs = f" after {one.epochs:2} {'epoch ' if one.epochs == 1 else 'epochs'}" if found.candidate.online else ""
         put(f"  {text:{width}}  {100 * one.error:6.2f} %{epochs}{star}")
-    if isinstance(found.contestant, Online):
-        rule = found.contestant.rule
+    if isinstance(found.candidate, OnlineCandidate):
+        rule = found.candidate.rule
         path = shlex.quote(arguments.data)
         options = {**found.parameters, **given(arguments, Reading)}
         flags = [f"{flag(name)} {written(value, name)}" for name, value in options.items()]
@@ -100,13 +100,13 @@ def _words(setting: dict[str, Any]) -> str:
     return ", ".join(f"{name} {written(value, name)}" for name, value in setting.items())
 
 
-def _grid(texts: list[str], contestant: Contestant) -> dict[str, list[Any]] | None:
+def _grid(texts: list[str], candidate: Candidate) -> dict[str, list[Any]] | None:
     """Values by parameter; of our rules they are read as the flags of `train` are."""
     if not texts:
         return None
     checks: dict[str, Any] = {}
-    if isinstance(contestant, Online):
-        checks = {item.name: item.metadata["check"] for item in fields(contestant.rule)}  # type: ignore[arg-type]
+    if isinstance(candidate, OnlineCandidate):
+        checks = {item.name: item.metadata["check"] for item in fields(candidate.rule)}  # type: ignore[arg-type]
     grid: dict[str, list[Any]] = {}
     for text in texts:
         name, equals, values = text.partition("=")
@@ -115,9 +115,9 @@ def _grid(texts: list[str], contestant: Contestant) -> dict[str, list[Any]] | No
             raise UsageError(f"--grid {name} is given twice")
         if not equals or not values or not name:
             raise UsageError(f"--grid must be NAME=V1,V2,..., got {text!r}")
-        if checks and (name not in checks or name in contestant.fixed):  # type: ignore[attr-defined]
-            known = ", ".join(key for key in checks if key not in contestant.fixed)  # type: ignore[attr-defined]
-            raise UsageError(f"--grid: {contestant.name} has no parameter {name} to tune; it has {known}")
+        if checks and (name not in checks or name in candidate.fixed):  # type: ignore[attr-defined]
+            known = ", ".join(key for key in checks if key not in candidate.fixed)  # type: ignore[attr-defined]
+            raise UsageError(f"--grid: {candidate.name} has no parameter {name} to tune; it has {known}")
         read_one = checked(checks[name]) if checks else _plain
         try:
             grid[name] = [read_one(value.strip()) for value in values.split(",")]

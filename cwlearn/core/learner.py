@@ -19,7 +19,7 @@ from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.parameters import ALL, ANYTHING, BOOLEAN, COUNT, LEVEL, POSITIVE, Options, one_of, option, plain
 from cwlearn.core.rows import Rows
 from cwlearn.core.rules import Rule
-from cwlearn.core.states.base import NONE, TALLY, KernelRule, LinearState, State, Tally, new_tally
+from cwlearn.core.states.base import NONE, STATISTICS, KernelRule, LinearState, State, Statistics, new_statistics
 from cwlearn.core.states.diagonal import DiagonalState
 from cwlearn.errors import DataError
 from cwlearn.utils.locks import ForkSafeLock
@@ -81,7 +81,7 @@ class Learner:
         self.training = training
         self.classes = classes
         self.kernel = kernel
-        self._counts: NDArray[np.void] = np.zeros(1, TALLY)
+        self._counts: NDArray[np.void] = np.zeros(1, STATISTICS)
         self.feature_names: NDArray[Any] | None = None  # strings, where the rows came with them
         self.label_texts: list[str] | None = None  # the labels as they were written, where they came from text
         self.hash_bits = 0  # columns are hashes of the indices, of so many bits; 0: they are the indices
@@ -93,7 +93,7 @@ class Learner:
 
     def _forget(self) -> None:
         """Drop what is derived from the state, and begin with a lock of our own."""
-        self._derived: tuple[Tally, State] | None = None
+        self._derived: tuple[Statistics, State] | None = None
         self.lock = ForkSafeLock("this model")  # held while the state changes, and by a save between two blocks
 
     def __getstate__(self) -> dict[str, Any]:
@@ -111,23 +111,23 @@ class Learner:
         return twin
 
     @property
-    def tally(self) -> Tally:
+    def statistics(self) -> Statistics:
         """What has been counted since the first row, as it is now."""
-        tally = new_tally()
-        for name, count in zip(tally, self._counts[0].item(), strict=True):
-            tally[name] = count  # type: ignore[literal-required]
-        return tally
+        statistics = new_statistics()
+        for name, count in zip(statistics, self._counts[0].item(), strict=True):
+            statistics[name] = count  # type: ignore[literal-required]
+        return statistics
 
-    @tally.setter
-    def tally(self, tally: Tally) -> None:
-        self._counts[0] = tuple(tally[name] for name in new_tally())  # type: ignore[literal-required]
+    @statistics.setter
+    def statistics(self, statistics: Statistics) -> None:
+        self._counts[0] = tuple(statistics[name] for name in new_statistics())  # type: ignore[literal-required]
 
     @property
     def bias(self) -> float:
         """Value of the feature that is always on."""
         return 1.0 if self.training.fit_intercept else 0.0
 
-    def go_on_with(self, rule: Rule, training: Training, kernel: KernelOptions | None = None) -> None:
+    def reconfigure(self, rule: Rule, training: Training, kernel: KernelOptions | None = None) -> None:
         """Take over changed options; those that the state was built with cannot change any more."""
         with self.lock:
             check_update(rule, training)
@@ -264,7 +264,7 @@ class Learner:
 
     def _begin_at(self, targets: NDArray[np.float64], weights: NDArray[np.float64], order: NDArray[np.int64]) -> None:
         """Where the rule asks for it, let the intercept begin at the first target that is learned from."""
-        if not (self.rule.begins_at_target and self.training.fit_intercept) or self.tally["rows"]:
+        if not (self.rule.begins_at_target and self.training.fit_intercept) or self.statistics["rows"]:
             return
         first = order[:1] if not len(weights) else order[weights[order] > 0][:1]
         if len(first):
@@ -273,14 +273,14 @@ class Learner:
             if abs(target) < float(np.finfo(self.state.dtype).max):  # else the kernel will refuse the row
                 self.state.mean[0] = self.origin = target
 
-    def progressive_error(self, since: Tally | None = None) -> float:
+    def progressive_error(self, since: Statistics | None = None) -> float:
         """How wrong the rows were before they were learned from, all or those since then: the part of mistakes or, for
         a regression, the root of the mean squared error."""
-        before = since or new_tally()
-        rows = max(1, self.tally["rows"] - before["rows"])
+        before = since or new_statistics()
+        rows = max(1, self.statistics["rows"] - before["rows"])
         if self.rule.task == "regression":
-            return math.sqrt(max(0.0, self.tally["loss"] - before["loss"]) / rows)
-        return (self.tally["mistakes"] - before["mistakes"]) / rows
+            return math.sqrt(max(0.0, self.statistics["loss"] - before["loss"]) / rows)
+        return (self.statistics["mistakes"] - before["mistakes"]) / rows
 
     def train(
         self,
@@ -298,21 +298,21 @@ class Learner:
     def predictor(self) -> State:
         """The state that predicts: with the averaged mean, or with the prior that the rows seen suggest, where the rule
         asks for it."""
-        tally, derived, state = self.tally, self._derived, self.state
+        statistics, derived, state = self.statistics, self._derived, self.state
         if not self.derives:
             return state
         assert isinstance(state, DiagonalState)  # no other takes such rules
-        if derived is None or derived[0] != tally:  # rows have been learned since
-            derived = self._derived = (tally, state.changed(partial(self.turn_into_predicting, tally)))
+        if derived is None or derived[0] != statistics:  # rows have been learned since
+            derived = self._derived = (statistics, state.changed(partial(self.turn_into_predicting, statistics)))
         return derived[1]
 
     @property
     def derives(self) -> bool:
         """Whether the state that predicts is another one than that which learns."""
-        return (self.rule.averaged or self.rule.follows_rows) and self.tally["rows"] > 0
+        return (self.rule.averaged or self.rule.follows_rows) and self.statistics["rows"] > 0
 
     def turn_into_predicting(
-        self, tally: Tally, mean: NDArray[Any], variance: NDArray[Any], average: NDArray[np.float64]
+        self, statistics: Statistics, mean: NDArray[Any], variance: NDArray[Any], average: NDArray[np.float64]
     ) -> None:
         """Change weights that learn, after so many rows, into those that predict, in place.
 
@@ -321,12 +321,12 @@ class Learner:
         is kept.
         """
         if self.rule.follows_rows:
-            precision = max(0.0, tally["squares"] / tally["rows"] - 1 / self.state.initial_variance)
+            precision = max(0.0, statistics["squares"] / statistics["rows"] - 1 / self.state.initial_variance)
             ratio = 1 + variance.astype(np.float64) * precision
             mean[:] = mean / ratio
             variance[:] = variance / ratio
         else:
-            mean -= average / tally["rows"]
+            mean -= average / statistics["rows"]
 
     def margins(self, rows: Rows, only_mean: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and variance of w.x for every row, under the Gaussian over w; with more than two labels, by label."""
@@ -371,15 +371,15 @@ class Learner:
         r = 1 / self.rule.kernel_fields()["C"]
         if self.rule.strength != "auto":
             return float(r)
-        return float(r * self.state.initial_variance * self.tally["squares"] / max(1, self.tally["rows"]))
+        return float(r * self.state.initial_variance * self.statistics["squares"] / max(1, self.statistics["rows"]))
 
     @property
     def scale(self) -> float:
         """What the variances of the state have to be multiplied with, so that they are in the unit of the targets: the
         mean of error^2 / (r + v) over the rows, each before it was learned from, which is 1 where targets have the
         noise r; the later a row came, the more it counts."""
-        rows = self.tally["rows"]
-        return 2 * self.tally["surprise"] / max(1, rows * (rows + 1))
+        rows = self.statistics["rows"]
+        return 2 * self.statistics["surprise"] / max(1, rows * (rows + 1))
 
     def deviations(self, variance: NDArray[np.float64]) -> NDArray[np.float64]:
         """The standard deviation of the target of each row around its prediction, from the variance of the margin."""

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from cwlearn.core.learner import BUILT_WITH, Learner, Training
 from cwlearn.core.parameters import one_of, require
 from cwlearn.core.rules import Rule
-from cwlearn.core.states.base import NONE, LinearState, Tally, new_tally
+from cwlearn.core.states.base import NONE, LinearState, Statistics, new_statistics
 from cwlearn.core.states.diagonal import DiagonalState
 from cwlearn.errors import ModelError, listed
 
@@ -110,7 +110,7 @@ class Sum:
         self._spread: NDArray[np.float64] = NONE  # what models have added to A; or S
         self._place: NDArray[np.float64] = NONE  # what they have added to A mu; or mu
         self._lag: NDArray[np.float64] = NONE  # what averages fall behind the means by, for averaged rules
-        self._tally = new_tally()
+        self._statistics = new_statistics()
         self._weight = 0.0  # of all rows in `surprise`, which is a weighted sum
         self._origins = 0.0  # what intercepts began at, times the rows seen since, so that grouping does not matter
         self._seen = 0  # these rows
@@ -124,18 +124,18 @@ class Sum:
         if base is not None:
             _check_base(one.kind, learner, base)
         with learner.lock:  # nobody learns meanwhile
-            state, tally = _linear(learner), learner.tally
+            state, statistics = _linear(learner), learner.statistics
             one._spread, one._place = state.moments() if how == "l2" else state.natural()
             if learner.rule.averaged:
                 assert isinstance(state, DiagonalState)
-                one._lag = state.average / max(1, tally["rows"])
+                one._lag = state.average / max(1, statistics["rows"])
         if how != "l2":
             one._add_beginning(base, -1, learner.origin)
-        one._origins = learner.origin * tally["rows"]
-        one._seen = tally["rows"]
-        one._count_rows(tally, 1)
+        one._origins = learner.origin * statistics["rows"]
+        one._seen = statistics["rows"]
+        one._count_rows(statistics, 1)
         if base is not None:
-            one._count_rows(base.tally, -1)
+            one._count_rows(base.statistics, -1)
         return one
 
     def _add_beginning(self, base: Learner | None, times: float, origin: float) -> None:
@@ -157,12 +157,12 @@ class Sum:
         assert self.kind is not None
         return _linear(self.kind.learner(0)).prior_variance
 
-    def _count_rows(self, tally: Tally, sign: int) -> None:
+    def _count_rows(self, statistics: Statistics, sign: int) -> None:
         """Add counts, or take them out."""
-        ours: Any = self._tally
-        for name, value in tally.items():
+        ours: Any = self._statistics
+        for name, value in statistics.items():
             ours[name] += sign * value  # type: ignore[operator]
-        self._weight += sign * tally["rows"] * (tally["rows"] + 1) / 2
+        self._weight += sign * statistics["rows"] * (statistics["rows"] + 1) / 2
 
     def __add__(self, other: Sum) -> Sum:
         both = copy.deepcopy(self)
@@ -189,8 +189,8 @@ class Sum:
         self._weight += other._weight
         self._origins += other._origins
         self._seen += other._seen
-        for key, value in other._tally.items():
-            self._tally[key] += value  # type: ignore[literal-required]
+        for key, value in other._statistics.items():
+            self._statistics[key] += value  # type: ignore[literal-required]
         if len(other.kind.feature_names or ()) > len(self.kind.feature_names or ()):
             self.kind = replace(self.kind, feature_names=other.kind.feature_names)
         return self
@@ -208,7 +208,7 @@ class Sum:
         learner.origin = origin
         state = _linear(learner)
         if base is not None:
-            self._count_rows(base.tally, 1)
+            self._count_rows(base.statistics, 1)
         if self.how == "l2":
             self._spread /= self.count
             self._place /= self.count
@@ -219,12 +219,12 @@ class Sum:
             if self.how == "kl" and base is None:  # which counts the prior once for each model
                 self._add_beginning(None, self.count - 1, origin)
             state.set_natural(self._spread, self._place)
-        rows = self._tally["rows"]
+        rows = self._statistics["rows"]
         if len(self._lag):
             assert isinstance(state, DiagonalState)
             state.average[:] = self._lag / self.count * rows
-        scale = self._tally["surprise"] / self._weight if self._weight else 0.0
-        learner.tally = {**self._tally, "surprise": scale * rows * (rows + 1) / 2}
+        scale = self._statistics["surprise"] / self._weight if self._weight else 0.0
+        learner.statistics = {**self._statistics, "surprise": scale * rows * (rows + 1) / 2}
         return learner
 
 
@@ -247,9 +247,9 @@ def _check_base(kind: Kind, learner: Learner, base: Learner) -> None:
             raise ModelError(f"{kind.name} and the base cannot be merged: {name} {of(learner)!r} and {of(base)!r}")
     grown: dict[str, Callable[[Learner], int]] = {
         "features": lambda one: one.state.n_features,
-        "rows": lambda one: one.tally["rows"],
-        "updates": lambda one: one.tally["updates"],
-        "mistakes": lambda one: one.tally["mistakes"],
+        "rows": lambda one: one.statistics["rows"],
+        "updates": lambda one: one.statistics["updates"],
+        "mistakes": lambda one: one.statistics["mistakes"],
     }
     for name, count in grown.items():
         if count(learner) < count(base):

@@ -30,7 +30,7 @@ from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.learner import Learner, Training
 from cwlearn.core.parameters import SIZE, is_number, require
 from cwlearn.core.rules import TASKS
-from cwlearn.core.states.base import LARGE, Arrays, Stored, Tally
+from cwlearn.core.states.base import LARGE, Arrays, Statistics, Stored
 from cwlearn.errors import ModelError, listed
 from cwlearn.utils.atomic_file import replace_file
 from cwlearn.utils.regular_file import open_regular
@@ -174,7 +174,7 @@ def _header(learner: Learner) -> dict[str, Any]:
         "prior": {"mean": learner.origin, "variance": learner.state.initial_variance},
         "n_features": learner.state.n_features,
         "hash_bits": learner.hash_bits,
-        "tally": dict(learner.tally),
+        "tally": dict(learner.statistics),
         "unfinished": learner.unfinished,
     }
 
@@ -239,7 +239,7 @@ def _filled(learner: Learner, header: dict[str, Any], arrays: Arrays, names: Sto
         raise ValueError(f"its prior {header['prior']} does not fit its parameters")
     learner.origin = float(origin)
     learner.feature_names = _read_names(names, n_features, budget)
-    learner.tally = _tally(header["tally"])
+    learner.statistics = _statistics(header["tally"])
     learner.label_texts = _texts(header["labels"]["texts"], len(learner.classes))
     learner.hash_bits = _hash_bits(header["hash_bits"], n_features)
     learner.unfinished = _unfinished(header["unfinished"])
@@ -293,14 +293,14 @@ def _hash_bits(bits: Any, n_features: int) -> int:
     return bits
 
 
-def _tally(counts: dict[str, Any]) -> Tally:
+def _statistics(counts: dict[str, Any]) -> Statistics:
     whole = [counts["rows"], counts["updates"], counts["mistakes"], counts["unsolved"]]
     if not all(_is_count(count) and count <= MOST_ROWS for count in whole):
         raise ValueError(f"its counts {whole} are not sound")
     sums = [counts["loss"], counts["surprise"], counts["squares"]]
     if not all(type(number) in (int, float) and 0 <= number < float("inf") for number in sums):
         raise ValueError(f"its sums {sums} are not sound")
-    return Tally(
+    return Statistics(
         rows=whole[0], updates=whole[1], mistakes=whole[2], unsolved=whole[3],
         loss=float(sums[0]), surprise=float(sums[1]), squares=float(sums[2]),
     )  # fmt: skip

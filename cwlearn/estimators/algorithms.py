@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from cwlearn.cli.terminal import Attendant
+from cwlearn.cli.terminal import TerminalMonitor
 from cwlearn.core import merging, model_file, rules
 from cwlearn.core.learner import Learner, label_text
 from cwlearn.core.parameters import is_number, label_value, read_size
@@ -20,7 +20,7 @@ from cwlearn.estimators.base import Linear, OnlineEstimator, tell_unsolved
 from cwlearn.estimators.classifier import KernelClassifier, LinearClassifier, Probabilistic, Weighted
 from cwlearn.estimators.regressor import LinearRegressor
 from cwlearn.text.labels import labels_for
-from cwlearn.text.run import Run, Space
+from cwlearn.text.run import Resources, Run
 from cwlearn.text.svmlight import Paths, Reading, path_list
 
 
@@ -310,13 +310,13 @@ def train_svmlight(
         rule,
         training,
         Reading(**reading),
-        Space(n_features, hash_bits, read_size(memory) if isinstance(memory, str) else memory, threads),
+        Resources(n_features, hash_bits, read_size(memory) if isinstance(memory, str) else memory, threads),
         labels_for(rule, None if labels is None else {label_value(label): label_text(label) for label in labels}),
         estimator._learner if go_on else None,
-        Attendant(quiet=not training.verbose),
+        TerminalMonitor(quiet=not training.verbose),
         check_random_state(estimator.random_state),
     )
-    unsolved = estimator._learner.tally["unsolved"] if go_on else 0
+    unsolved = estimator._learner.statistics["unsolved"] if go_on else 0
     estimator._adopt(run.train())
-    tell_unsolved(estimator._learner.tally["unsolved"] - unsolved)
+    tell_unsolved(estimator._learner.statistics["unsolved"] - unsolved)
     return estimator

@@ -103,14 +103,14 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
             go_on = training.warm_start and self.__sklearn_is_fitted__()
             X, y = self._validate(X, y, reset=not go_on)
             learner = self._learner if go_on else Learner(rule, training, self._classes_in(y), X.shape[1], kernel)
-            learner.go_on_with(rule, training, kernel)
+            learner.reconfigure(rule, training, kernel)
             rows = as_rows(X, learner.state.dtype)
             weights = self._row_weights(sample_weight, y, learner)
             if len(weights) and not weights.any():
                 raise ValueError("Sample weights are zero for every row: there is nothing to learn from.")
-            unsolved = learner.tally["unsolved"]
+            unsolved = learner.statistics["unsolved"]
             learner.train(rows, learner.encode(y), weights, check_random_state(self.random_state))
-            tell_unsolved(learner.tally["unsolved"] - unsolved)
+            tell_unsolved(learner.statistics["unsolved"] - unsolved)
             learner.feature_names = getattr(self, "feature_names_in_", None)
             self._learner = learner
         except BaseException:  # a fit that fails leaves the estimator as it was; a warm one may have learned some rows
@@ -127,16 +127,16 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
         while not mine:
             fitted = self.__sklearn_is_fitted__()
             learner = self._learner if fitted else Learner(rule, training, classes, X.shape[1], kernel)
-            learner.go_on_with(rule, training, kernel)
+            learner.reconfigure(rule, training, kernel)
             rows = as_rows(X, learner.state.dtype, n_features=learner.state.n_features)
             targets = learner.encode(y)
             weights = self._row_weights(sample_weight, y, learner)
             learner.feature_names = getattr(self, "feature_names_in_", None)
             # One step, without a lock that a fork could lose.
             mine = self.__dict__.setdefault("_learner", learner) is learner
-        unsolved = learner.tally["unsolved"]
+        unsolved = learner.statistics["unsolved"]
         learner.learn(rows, targets, weights)
-        tell_unsolved(learner.tally["unsolved"] - unsolved)
+        tell_unsolved(learner.statistics["unsolved"] - unsolved)
         return self
 
     def _adopt(self, learner: Learner) -> Self:
@@ -199,7 +199,7 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def n_updates_(self) -> int:
-        return self._fitted.tally["updates"]
+        return self._fitted.statistics["updates"]
 
 
 class Linear(OnlineEstimator):

@@ -119,7 +119,7 @@ class Classifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
 
     @property
     def n_mistakes_(self) -> int:
-        return self._fitted.tally["mistakes"]
+        return self._fitted.statistics["mistakes"]
 
 
 class LinearClassifier(Linear, Classifier):

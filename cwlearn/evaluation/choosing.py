@@ -12,11 +12,19 @@ import numpy as np
 from cwlearn.core.parameters import COUNT, SEED, Check, is_integer, is_number, require
 from cwlearn.errors import DataError, listed
 from cwlearn.evaluation import comparison as _comparison
-from cwlearn.evaluation.candidates import CONTESTANTS, USUAL, Batch, Contestant, Online, of_estimator, side_by_side
-from cwlearn.evaluation.comparison import Comparison, Journal, Watch
-from cwlearn.evaluation.data_sets import Problem
+from cwlearn.evaluation.candidates import (
+    CANDIDATES,
+    USUAL,
+    BatchCandidate,
+    Candidate,
+    OnlineCandidate,
+    of_estimator,
+    side_by_side,
+)
+from cwlearn.evaluation.comparison import Comparison, Journal, TrialMonitor
+from cwlearn.evaluation.data_sets import DataSet
 from cwlearn.evaluation.report import page
-from cwlearn.evaluation.trials import Terms, Tried, best
+from cwlearn.evaluation.trials import TrialSettings, Tried, best
 from cwlearn.evaluation.trials import tune as _tune
 from cwlearn.utils.atomic_file import replace_file
 
@@ -31,7 +39,7 @@ NOISE = Check("a number with 0 <= noise < 1", lambda value: is_number(value) and
 class Tuning:
     """What tuning has found: `tried` has an error for each setting and epoch, `best` is the lowest of them."""
 
-    contestant: Contestant
+    candidate: Candidate
     rows: int  # learned from
     checked: int  # rows that were held out
     tried: list[Tried]
@@ -44,14 +52,14 @@ class Tuning:
     @property
     def parameters(self) -> dict[str, Any]:
         """The best ones, as the estimator takes them."""
-        epochs = {"epochs": self.best.epochs} if isinstance(self.contestant, Online) else {}
+        epochs = {"epochs": self.best.epochs} if isinstance(self.candidate, OnlineCandidate) else {}
         return {**self.fixed, **self.best.setting, **epochs}
 
 
 def tune(
     X: Any,
     y: Any,
-    algorithm: str | Contestant = "arow",
+    algorithm: str | Candidate = "arow",
     *,
     grid: Mapping[str, Sequence[Any]] | None = None,
     epochs: int = 10,
@@ -93,27 +101,27 @@ def tune(
     require("epochs", epochs, COUNT)
     require("seed", seed, SEED)
     require("held_out", held_out, HELD_OUT)
-    contestant = with_grid(_contestant(algorithm), grid)
-    problem = Problem.of(name, X, y, 1, seed)
-    if why := contestant.refuses(problem):
-        raise ValueError(f"{contestant.name} cannot learn these data: it is {why}")
-    check = slice(0, max(1, round(held_out * len(problem.y))))
-    train = problem.rest(check)
-    if len(np.unique(problem.y[train])) < len(problem.classes):
+    candidate = with_grid(_candidate(algorithm), grid)
+    data_set = DataSet.of(name, X, y, 1, seed)
+    if why := candidate.refuses(data_set):
+        raise ValueError(f"{candidate.name} cannot learn these data: it is {why}")
+    check = slice(0, max(1, round(held_out * len(data_set.y))))
+    train = data_set.rest(check)
+    if len(np.unique(data_set.y[train])) < len(data_set.classes):
         raise DataError(f"{name}: some labels have too few rows to learn from and to judge by")
     with side_by_side():
-        tried = _tune(contestant, problem, problem.y, train, check, Terms(epochs, seed))
-    fixed = dict(contestant.fixed) if isinstance(contestant, Online) else {}
-    if isinstance(contestant, Batch):
-        fixed = contestant.make(problem).get_params(deep=False)
-    return Tuning(contestant, len(train), check.stop, tried, fixed)
+        tried = _tune(candidate, data_set, data_set.y, train, check, TrialSettings(epochs, seed))
+    fixed = dict(candidate.fixed) if isinstance(candidate, OnlineCandidate) else {}
+    if isinstance(candidate, BatchCandidate):
+        fixed = candidate.make(data_set).get_params(deep=False)
+    return Tuning(candidate, len(train), check.stop, tried, fixed)
 
 
 def compare(
     X: Any,
     y: Any = None,
     *,
-    algorithms: Sequence[str | Contestant] | Mapping[str, Any] | None = None,
+    algorithms: Sequence[str | Candidate] | Mapping[str, Any] | None = None,
     folds: int = 10,
     noise: float | Sequence[float] = 0.0,
     epochs: int = 10,
@@ -122,7 +130,7 @@ def compare(
     journal: str | os.PathLike[str] | None = None,
     tuned_once: bool = False,
     feature_names: Sequence[str] | None = None,
-    watch: Watch | None = None,
+    monitor: TrialMonitor | None = None,
 ) -> Comparison:
     """Cross-validate many classifiers on the same folds.
 
@@ -149,7 +157,7 @@ def compare(
         Tune in the first fold only, for all of them: cheaper, but other folds are tested on rows that had a say.
     feature_names : optional
         For the heaviest weights in a report.
-    watch : optional
+    monitor : optional
         Hears how it goes.
 
     Examples
@@ -174,14 +182,14 @@ def compare(
     data = X if isinstance(X, Mapping) and y is None else {"data": (X, y)}
     if not data or not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in data.values()):
         raise TypeError("expected X and y, or a dict of pairs (X, y) by name")
-    problems = [
-        Problem.of(name, rows, labels, folds, seed, feature_names if feature_names is not None else _columns(rows))
+    data_sets = [
+        DataSet.of(name, rows, labels, folds, seed, feature_names if feature_names is not None else _columns(rows))
         for name, (rows, labels) in data.items()
     ]
-    made = _comparison.compared(problems, _contestants(algorithms), noises, Terms(epochs, seed, tuned_once))
+    made = _comparison.compared(data_sets, _candidates(algorithms), noises, TrialSettings(epochs, seed, tuned_once))
     book = None if journal is None else Journal(journal, made)
     try:
-        return _comparison.run(made, workers, book, watch)
+        return _comparison.run(made, workers, book, monitor)
     finally:
         if book is not None:
             book.close()
@@ -197,21 +205,21 @@ def report(found: Comparison, path: str | os.PathLike[str]) -> None:
     replace_file(path, write)
 
 
-ALGORITHMS = tuple(CONTESTANTS)
+ALGORITHMS = tuple(CANDIDATES)
 
 
-def _contestants(algorithms: Sequence[str | Contestant] | Mapping[str, Any] | None) -> list[Contestant]:
+def _candidates(algorithms: Sequence[str | Candidate] | Mapping[str, Any] | None) -> list[Candidate]:
     if isinstance(algorithms, str):
         algorithms = [algorithms]
     if isinstance(algorithms, Mapping):
         found = [
-            replace(_contestant(one), name=name, title=name)
-            if isinstance(one, (str, Contestant))
+            replace(_candidate(one), name=name, title=name)
+            if isinstance(one, (str, Candidate))
             else of_estimator(name, one)
             for name, one in algorithms.items()
         ]
     else:
-        found = [_contestant(one) for one in (USUAL if algorithms is None else algorithms)]
+        found = [_candidate(one) for one in (USUAL if algorithms is None else algorithms)]
     names = [one.name for one in found]
     if not names or len(set(names)) < len(names):
         raise ValueError(f"algorithms must be one or more different ones, got {listed(names)}")
@@ -223,28 +231,28 @@ def _columns(X: Any) -> list[str] | None:
     return [str(name) for name in X.columns] if hasattr(X, "columns") else None
 
 
-def _contestant(algorithm: str | Contestant) -> Contestant:
-    if isinstance(algorithm, Contestant):
+def _candidate(algorithm: str | Candidate) -> Candidate:
+    if isinstance(algorithm, Candidate):
         return algorithm
-    if algorithm not in CONTESTANTS:
-        raise ValueError(f"algorithm must be one of {', '.join(CONTESTANTS)}, got {algorithm!r}")
-    return CONTESTANTS[algorithm]
+    if algorithm not in CANDIDATES:
+        raise ValueError(f"algorithm must be one of {', '.join(CANDIDATES)}, got {algorithm!r}")
+    return CANDIDATES[algorithm]
 
 
-def with_grid(contestant: Contestant, grid: Mapping[str, Sequence[Any]] | None) -> Contestant:
+def with_grid(candidate: Candidate, grid: Mapping[str, Sequence[Any]] | None) -> Candidate:
     """Other values to choose from."""
     if grid is None:
-        return contestant
+        return candidate
     if any(isinstance(values, str) or not np.iterable(values) or not len(values) for values in grid.values()):
         raise ValueError(f"grid must have a list of values for each parameter, got {dict(grid)!r}")
-    changed = replace(contestant, grid={name: tuple(values) for name, values in grid.items()})
-    if isinstance(changed, Online):
+    changed = replace(candidate, grid={name: tuple(values) for name, values in grid.items()})
+    if isinstance(changed, OnlineCandidate):
         for setting in changed.settings:
             try:
                 changed.rule(**changed.fixed, **setting)
             except TypeError:
                 raise ValueError(
-                    f"{contestant.name} cannot be tuned by {listed(list(grid))}; its usual grid is of "
-                    f"{listed(list(contestant.grid)) or 'nothing'}"
+                    f"{candidate.name} cannot be tuned by {listed(list(grid))}; its usual grid is of "
+                    f"{listed(list(candidate.grid)) or 'nothing'}"
                 ) from None
     return changed

@@ -20,15 +20,15 @@ from cwlearn._version import __version__
 from cwlearn.core.metrics import BINS
 from cwlearn.core.parameters import is_integer, is_number
 from cwlearn.errors import DataError, listed
-from cwlearn.evaluation.candidates import Contestant, alone, side_by_side
-from cwlearn.evaluation.data_sets import Problem
+from cwlearn.evaluation.candidates import Candidate, alone, side_by_side
+from cwlearn.evaluation.data_sets import DataSet
 from cwlearn.evaluation.significance import holm, mcnemar, ranks
-from cwlearn.evaluation.trials import Outcome, Terms, Tried, chosen, trial
+from cwlearn.evaluation.trials import Outcome, TrialSettings, Tried, chosen, trial
 from cwlearn.utils.machine import usable_cores
 from cwlearn.utils.regular_file import open_regular
 
-Key = tuple[str, float, str, int]  # problem, noise, contestant, fold
-Task = tuple[Contestant, Problem, float, int]  # the same, as a trial takes them
+Key = tuple[str, float, str, int]  # data_set, noise, candidate, fold
+Task = tuple[Candidate, DataSet, float, int]  # the same, as a trial takes them
 LINE_BYTES, ROW_BYTES = 1 << 20, 32  # of a line of a journal, at most, and for each row that it names
 
 
@@ -57,7 +57,7 @@ class Journal:
     def _take(
         self, path: str | os.PathLike[str], lines: list[bytes], known: dict[str, Any], comparison: Comparison
     ) -> None:
-        longest = LINE_BYTES + ROW_BYTES * max(len(problem.y) for problem in comparison.problems)
+        longest = LINE_BYTES + ROW_BYTES * max(len(data_set.y) for data_set in comparison.data_sets)
         trials = dict(_tasks(comparison))
         for number, line in enumerate(lines, 1):
             try:
@@ -65,7 +65,7 @@ class Journal:
                     raise ValueError(f"a line of {len(line):,} bytes")
                 entry = json.loads(line)
                 if number > 1:
-                    outcome = _outcome(entry, trials, comparison.terms)
+                    outcome = _outcome(entry, trials, comparison.trial_settings)
                     self.done[_key(outcome)] = outcome
             except (ValueError, TypeError, RecursionError) as error:
                 raise DataError(f"not the journal of a comparison: {error}", path, number) from None
@@ -96,20 +96,20 @@ def _read(path: str | os.PathLike[str]) -> bytes:
         return b""
 
 
-def _outcome(entry: Any, trials: dict[Key, Task], terms: Terms) -> Outcome:
+def _outcome(entry: Any, trials: dict[Key, Task], trial_settings: TrialSettings) -> Outcome:
     """A line of a journal as the outcome of one of these trials; ValueError, or TypeError, says what it cannot be."""
     one = Outcome(**entry)
     if set(entry) != set(one.as_dict()) or type(one.fold) is not int or _key(one) not in trials:
         raise ValueError("an outcome of no trial of this comparison")
-    contestant, problem, _, fold = trials[_key(one)]
-    rows = range(*problem.fold(fold).indices(len(problem.y)))
+    candidate, data_set, _, fold = trials[_key(one)]
+    rows = range(*data_set.fold(fold).indices(len(data_set.y)))
     bins = [] if one.bins is None else one.bins
     counts = [one.mistakes or 0, one.updates or 0, *(count for pair in one.progress for count in pair)]
     sound = {
         "form": all(isinstance(numbers, list) for numbers in (one.wrong, one.by_epoch, one.progress, bins)),
         "rows": type(one.rows) is int and one.rows == len(rows),
-        "setting": one.setting in json.loads(json.dumps(contestant.settings)),
-        "by_epoch": len(one.by_epoch) == (terms.epochs if contestant.online else 1)
+        "setting": one.setting in json.loads(json.dumps(candidate.settings)),
+        "by_epoch": len(one.by_epoch) == (trial_settings.epochs if candidate.online else 1)
         and all(is_number(error) and 0 <= error <= 1 for error in one.by_epoch),
         "epochs": is_integer(one.epochs) and 0 < one.epochs <= len(one.by_epoch),
         "wrong": all(type(row) is int and row in rows for row in one.wrong) and _rise(one.wrong),
@@ -121,7 +121,7 @@ def _outcome(entry: Any, trials: dict[Key, Task], terms: Terms) -> Outcome:
     }
     for name, fine in sound.items():
         if not fine:
-            raise ValueError(f"the {name} of {one.contestant} in fold {fold + 1} cannot be what came of a trial")
+            raise ValueError(f"the {name} of {one.candidate} in fold {fold + 1} cannot be what came of a trial")
     return one
 
 
@@ -134,7 +134,7 @@ def _line(entry: dict[str, Any]) -> bytes:
 
 
 def _key(outcome: Outcome) -> Key:
-    return outcome.problem, outcome.noise, outcome.contestant, outcome.fold
+    return outcome.data_set, outcome.noise, outcome.candidate, outcome.fold
 
 
 @dataclass(frozen=True)
@@ -151,82 +151,82 @@ class Weight:
 class Comparison:
     """What a comparison has found."""
 
-    problems: list[Problem]
-    contestants: list[Contestant]
+    data_sets: list[DataSet]
+    candidates: list[Candidate]
     noises: list[float]
-    terms: Terms
+    trial_settings: TrialSettings
     outcomes: dict[Key, Outcome] = field(default_factory=dict)
     refusals: dict[tuple[str, str], str] = field(
         default_factory=dict
-    )  # by problem and contestant, who cannot take part
+    )  # by data_set and candidate, who cannot take part
 
-    def of(self, problem: str, noise: float, contestant: str) -> list[Outcome]:
+    def of(self, data_set: str, noise: float, candidate: str) -> list[Outcome]:
         """The outcomes of all folds."""
         known: dict[str, Sequence[Any]] = {
-            problem: [one.name for one in self.problems],
-            contestant: [one.name for one in self.contestants],
+            data_set: [one.name for one in self.data_sets],
+            candidate: [one.name for one in self.candidates],
         }
         for name, names in known.items():
             if name not in names:
                 raise ValueError(f"there is no {name!r} in this comparison, but {listed(names)}")
         if noise not in self.noises:
             raise ValueError(f"noise {noise!r} is not in this comparison, but {listed(self.noises)}")
-        folds = next(one.folds for one in self.problems if one.name == problem)
-        keys = [(problem, noise, contestant, fold) for fold in range(folds)]
+        folds = next(one.folds for one in self.data_sets if one.name == data_set)
+        keys = [(data_set, noise, candidate, fold) for fold in range(folds)]
         return [self.outcomes[key] for key in keys if key in self.outcomes]
 
-    def error(self, problem: str, noise: float, contestant: str) -> float:
+    def error(self, data_set: str, noise: float, candidate: str) -> float:
         """The mean test error over the folds; NaN if it did not take part."""
-        found = self.of(problem, noise, contestant)
+        found = self.of(data_set, noise, candidate)
         return float(np.mean([one.error for one in found])) if found else np.nan
 
     def errors(self, noise: float) -> NDArray[np.float64]:
-        """Mean errors, a row for each problem and a column for each contestant."""
+        """Mean errors, a row for each data_set and a column for each candidate."""
         return np.array(
-            [[self.error(problem.name, noise, one.name) for one in self.contestants] for problem in self.problems]
+            [[self.error(data_set.name, noise, one.name) for one in self.candidates] for data_set in self.data_sets]
         )
 
     def mean_ranks(self, noise: float) -> NDArray[np.float64]:
-        """The mean rank of each contestant over the problems that it took part in."""
+        """The mean rank of each candidate over the data_sets that it took part in."""
         table = np.array([ranks(row) for row in self.errors(noise)])
         counts = np.sum(~np.isnan(table), axis=0)
         return np.where(counts, np.nansum(table, axis=0) / np.maximum(1, counts), np.nan)
 
     def order(self, noise: float) -> list[int]:
-        """Numbers of the contestants that took part, from the best mean rank to the worst; of equal ones, that of the
+        """Numbers of the candidates that took part, from the best mean rank to the worst; of equal ones, that of the
         lower mean error is the better.  Who did not take part everywhere comes after those who did."""
         mean_ranks, errors = self.mean_ranks(noise), self.errors(noise)
         absent = np.isnan(errors).sum(axis=0)
-        there = [j for j in range(len(self.contestants)) if absent[j] < len(self.problems)]
+        there = [j for j in range(len(self.candidates)) if absent[j] < len(self.data_sets)]
         return sorted(there, key=lambda j: (absent[j] > 0, mean_ranks[j], np.nanmean(errors[:, j])))
 
-    def wrong(self, problem: str, noise: float, contestant: str) -> set[int]:
+    def wrong(self, data_set: str, noise: float, candidate: str) -> set[int]:
         """The rows that were predicted wrongly when they were tested."""
-        return {row for outcome in self.of(problem, noise, contestant) for row in outcome.wrong}
+        return {row for outcome in self.of(data_set, noise, candidate) for row in outcome.wrong}
 
-    def p_value(self, problem: str, noise: float, one: str, other: str) -> float:
-        """McNemar's exact test between two contestants, on the test rows of all folds; NaN if one did not take part."""
-        if not (self.of(problem, noise, one) and self.of(problem, noise, other)):
+    def p_value(self, data_set: str, noise: float, one: str, other: str) -> float:
+        """McNemar's exact test between two candidates, on the test rows of all folds; NaN if one did not take part."""
+        if not (self.of(data_set, noise, one) and self.of(data_set, noise, other)):
             return np.nan
-        ours, theirs = self.wrong(problem, noise, one), self.wrong(problem, noise, other)
+        ours, theirs = self.wrong(data_set, noise, one), self.wrong(data_set, noise, other)
         return mcnemar(len(ours - theirs), len(theirs - ours))
 
-    def corrected_p_value(self, problem: str, noise: float, one: str, other: str) -> float:
+    def corrected_p_value(self, data_set: str, noise: float, one: str, other: str) -> float:
         """The same, corrected for the number of all pairs, data sets and noises of this comparison.
 
         The best one is known only after the fact, so each pair counts as a test, and not only those with the best."""
         if one == other:
-            return self.p_value(problem, noise, one, other)
-        return self._corrected.get((problem, noise, frozenset([one, other])), np.nan)
+            return self.p_value(data_set, noise, one, other)
+        return self._corrected.get((data_set, noise, frozenset([one, other])), np.nan)
 
     @cached_property
     def _corrected(self) -> dict[tuple[str, float, frozenset[str]], float]:
         found = {
-            (problem.name, noise, frozenset([one.name, other.name])): p
-            for problem in self.problems
+            (data_set.name, noise, frozenset([one.name, other.name])): p
+            for data_set in self.data_sets
             for noise in self.noises
-            for one, other in combinations(self.contestants, 2)
-            if not np.isnan(p := self.p_value(problem.name, noise, one.name, other.name))
+            for one, other in combinations(self.candidates, 2)
+            if not np.isnan(p := self.p_value(data_set.name, noise, one.name, other.name))
         }
         return dict(zip(found, holm([*found.values()]).tolist(), strict=True))
 
@@ -235,16 +235,18 @@ class Comparison:
         """How many pairs were compared, on all data sets together."""
         return len(self._corrected)
 
-    def weights(self, problem: Problem, noise: float, contestant: str, most: int) -> list[Weight]:
-        """The heaviest weights of a contestant that learns from all rows, with the setting it chose most often."""
-        one = next(one for one in self.contestants if one.name == contestant)
-        setting, epochs = self.setting(problem.name, noise, contestant)
-        labels = problem.noisy(noise, self.terms.seed)
-        pupil = one.pupil(setting, problem, labels, np.arange(len(labels)), self.terms.seed_of(0, testing=True))
+    def weights(self, data_set: DataSet, noise: float, candidate: str, most: int) -> list[Weight]:
+        """The heaviest weights of a candidate that learns from all rows, with the setting it chose most often."""
+        one = next(one for one in self.candidates if one.name == candidate)
+        setting, epochs = self.setting(data_set.name, noise, candidate)
+        labels = data_set.noisy(noise, self.trial_settings.seed)
+        fitted = one.fitted(
+            setting, data_set, labels, np.arange(len(labels)), self.trial_settings.seed_of(0, testing=True)
+        )
         with side_by_side():
             for _ in range(epochs):
-                pupil.study()
-        found = pupil.weights()
+                fitted.fit_epoch()
+        found = fitted.weights()
         if found is None:
             return []
         mean, deviation = found
@@ -256,50 +258,53 @@ class Comparison:
             if mean[place]
         ]
 
-    def setting(self, problem: str, noise: float, contestant: str) -> tuple[dict[str, Any], int]:
+    def setting(self, data_set: str, noise: float, candidate: str) -> tuple[dict[str, Any], int]:
         """What was chosen most often, and by the fold that comes first of equally frequent ones."""
-        found = self.of(problem, noise, contestant)
+        found = self.of(data_set, noise, candidate)
         counts = Counter(json.dumps([one.setting, one.epochs]) for one in found)
         setting, epochs = json.loads(counts.most_common(1)[0][0])
         return setting, epochs
 
 
-class Watch:
+class TrialMonitor:
     """Hears how a comparison goes; this one keeps silent."""
 
     def starts(self, trials: int) -> None:
         """So many there are, some of which the journal may have."""
 
     def begins(self, what: str) -> None:
-        """A trial begins: problem, contestant and fold.  Called by the thread that it runs in."""
+        """A trial begins: data_set, candidate and fold.  Called by the thread that it runs in."""
 
     def ends(self, outcome: Outcome) -> None:
         """A trial is done, now or in the journal."""
 
 
 def run(
-    comparison: Comparison, workers: int | None = None, journal: Journal | None = None, watch: Watch | None = None
+    comparison: Comparison,
+    workers: int | None = None,
+    journal: Journal | None = None,
+    monitor: TrialMonitor | None = None,
 ) -> Comparison:
     """Do all trials that the journal does not have, in threads: learning holds no GIL, and threads share the data."""
-    watch = watch or Watch()
+    monitor = monitor or TrialMonitor()
     tasks = _tasks(comparison)
-    watch.starts(len(tasks))
-    terms = replace(comparison.terms, stop=threading.Event())
+    monitor.starts(len(tasks))
+    trial_settings = replace(comparison.trial_settings, stop=threading.Event())
     outcomes: dict[Key, Outcome] = dict(journal.done) if journal is not None else {}
     for outcome in outcomes.values():
-        watch.ends(outcome)
-    tunings = _Tunings(terms)
+        monitor.ends(outcome)
+    tunings = _Tunings(trial_settings)
     pool = ThreadPoolExecutor(workers or usable_cores(), initializer=alone)
 
-    def do(contestant: Contestant, problem: Problem, noise: float, fold: int) -> Outcome:
+    def do(candidate: Candidate, data_set: DataSet, noise: float, fold: int) -> Outcome:
         noise_text = f", noise {noise:g}" if noise else ""
-        what = f"{problem.name}{noise_text}: {contestant.name}, fold {fold + 1} of {problem.folds}"
-        watch.begins(what)
+        what = f"{data_set.name}{noise_text}: {candidate.name}, fold {fold + 1} of {data_set.folds}"
+        monitor.begins(what)
         try:
-            known = tunings.of(contestant, problem, noise) if terms.tuned_once else None
-            return trial(contestant, problem, noise, fold, terms, known)
+            known = tunings.of(candidate, data_set, noise) if trial_settings.tuned_once else None
+            return trial(candidate, data_set, noise, fold, trial_settings, known)
         except DataError as error:
-            row = "" if error.row is None else f"row {problem.order[error.row]}: "
+            row = "" if error.row is None else f"row {data_set.order[error.row]}: "
             raise DataError(f"{what}: {row}{error.what}") from None
         except Exception as error:
             raise DataError(f"{what}: {type(error).__name__}: {error}") from error
@@ -317,9 +322,9 @@ def run(
                     outcomes[_key(outcome)] = outcome
                     if journal is not None:
                         journal.add(outcome)
-                    watch.ends(outcome)
+                    monitor.ends(outcome)
         finally:
-            terms.stop.set()
+            trial_settings.stop.set()
             pool.shutdown(cancel_futures=True)
     comparison.outcomes = {key: outcomes[key] for key in sorted(outcomes)}
     comparison.__dict__.pop("_corrected", None)
@@ -328,14 +333,14 @@ def run(
 
 def _tasks(comparison: Comparison) -> list[tuple[Key, Task]]:
     found = [
-        ((problem.name, noise, contestant.name, fold), (contestant, problem, noise, fold))
-        for problem in comparison.problems
+        ((data_set.name, noise, candidate.name, fold), (candidate, data_set, noise, fold))
+        for data_set in comparison.data_sets
         for noise in comparison.noises
-        for contestant in comparison.contestants
-        if (problem.name, contestant.name) not in comparison.refusals
-        for fold in range(problem.folds)
+        for candidate in comparison.candidates
+        if (data_set.name, candidate.name) not in comparison.refusals
+        for fold in range(data_set.folds)
     ]
-    if comparison.terms.tuned_once:  # first folds first: the others have to wait for them
+    if comparison.trial_settings.tuned_once:  # first folds first: the others have to wait for them
         found.sort(key=lambda task: task[0][3] > 0)
     return found
 
@@ -343,37 +348,40 @@ def _tasks(comparison: Comparison) -> list[tuple[Key, Task]]:
 class _Tunings:
     """What was chosen in the first fold, for all of them; whoever asks first finds it out, and others wait."""
 
-    def __init__(self, terms: Terms) -> None:
-        self._terms = terms
+    def __init__(self, trial_settings: TrialSettings) -> None:
+        self._terms = trial_settings
         self._lock = threading.Lock()
         self._found: dict[tuple[str, float, str], Future[Tried]] = {}
 
-    def of(self, contestant: Contestant, problem: Problem, noise: float) -> Tried:
-        key = problem.name, noise, contestant.name
+    def of(self, candidate: Candidate, data_set: DataSet, noise: float) -> Tried:
+        key = data_set.name, noise, candidate.name
         with self._lock:
             mine = key not in self._found
             future = self._found.setdefault(key, Future())
         if mine:
             try:
-                labels = problem.noisy(noise, self._terms.seed)
-                future.set_result(chosen(contestant, problem, labels, 0, self._terms))
+                labels = data_set.noisy(noise, self._terms.seed)
+                future.set_result(chosen(candidate, data_set, labels, 0, self._terms))
             except BaseException as error:
                 future.set_exception(error)
         return future.result()
 
 
 def compared(
-    problems: Sequence[Problem], contestants: Sequence[Contestant], noises: Sequence[float], terms: Terms
+    data_sets: Sequence[DataSet],
+    candidates: Sequence[Candidate],
+    noises: Sequence[float],
+    trial_settings: TrialSettings,
 ) -> Comparison:
     """A comparison that is still to be run."""
     refusals = {
-        (problem.name, one.name): why for problem in problems for one in contestants if (why := one.refuses(problem))
+        (data_set.name, one.name): why for data_set in data_sets for one in candidates if (why := one.refuses(data_set))
     }
-    for problem in problems:
-        if all((problem.name, one.name) in refusals for one in contestants):
-            reasons = "; ".join(f"{one.name} is {refusals[problem.name, one.name]}" for one in contestants)
-            raise DataError(f"{problem.name}: nobody is left to learn these data: {reasons}")
-    return Comparison(list(problems), list(contestants), list(noises), terms, refusals=refusals)
+    for data_set in data_sets:
+        if all((data_set.name, one.name) in refusals for one in candidates):
+            reasons = "; ".join(f"{one.name} is {refusals[data_set.name, one.name]}" for one in candidates)
+            raise DataError(f"{data_set.name}: nobody is left to learn these data: {reasons}")
+    return Comparison(list(data_sets), list(candidates), list(noises), trial_settings, refusals=refusals)
 
 
 def about(comparison: Comparison) -> dict[str, Any]:
@@ -382,11 +390,11 @@ def about(comparison: Comparison) -> dict[str, Any]:
 
     return {
         "versions": {"cwlearn": __version__, "numpy": np.__version__, "scikit-learn": sklearn.__version__},
-        "data": {problem.name: problem.fingerprint for problem in comparison.problems},
-        "algorithms": {one.name: one.identity for one in comparison.contestants},
+        "data": {data_set.name: data_set.fingerprint for data_set in comparison.data_sets},
+        "algorithms": {one.name: one.identity for one in comparison.candidates},
         "noise": comparison.noises,
-        "folds": [problem.folds for problem in comparison.problems],
-        "epochs": comparison.terms.epochs,
-        "seed": comparison.terms.seed,
-        "tuned_once": comparison.terms.tuned_once,
+        "folds": [data_set.folds for data_set in comparison.data_sets],
+        "epochs": comparison.trial_settings.epochs,
+        "seed": comparison.trial_settings.seed,
+        "tuned_once": comparison.trial_settings.tuned_once,
     }

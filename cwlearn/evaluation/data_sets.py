@@ -37,7 +37,7 @@ def _spread(rows: NDArray[np.int64], y: NDArray[np.int64], random_state: np.rand
 
 
 @dataclass(frozen=True)
-class Problem:
+class DataSet:
     """Rows, and the numbers of their labels, fold after fold."""
 
     name: str
@@ -52,7 +52,7 @@ class Problem:
     @classmethod
     def of(
         cls, name: str, X: Any, y: Any, folds: int, seed: int, feature_names: Sequence[str] | None = None
-    ) -> Problem:
+    ) -> DataSet:
         from scipy.sparse import csr_matrix
 
         if not isinstance(name, str):
@@ -67,15 +67,17 @@ class Problem:
         order, bounds = dealt(numbers, folds, np.random.RandomState(seed))
         X = csr_matrix((given.values, given.indices, given.indptr), shape=(given.n_rows, given.n_features))[order]
         names = None if feature_names is None else [*feature_names]
-        problem = cls(name, X, as_rows(X, np.dtype(np.float32)), numbers[order], classes, bounds, order, names)
+        data_set = cls(name, X, as_rows(X, np.dtype(np.float32)), numbers[order], classes, bounds, order, names)
         for fold in range(folds if folds > 1 else 0):
-            left = np.bincount(problem.y[problem.rest(problem.fold(fold), problem.check(fold))], minlength=len(classes))
+            left = np.bincount(
+                data_set.y[data_set.rest(data_set.fold(fold), data_set.check(fold))], minlength=len(classes)
+            )
             if not left.all():
                 rare = classes.tolist()[int(np.argmin(left))]
                 raise DataError(
                     f"{name}: label {rare!r} has too few rows to learn, to check and to test in {folds} folds"
                 )
-        return problem
+        return data_set
 
     @property
     def folds(self) -> int:

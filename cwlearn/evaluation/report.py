@@ -13,7 +13,7 @@ from cwlearn._version import __version__
 from cwlearn.core.learner import label_text
 from cwlearn.evaluation.charts import COLORS, Line, escape, legend, line_chart, percent, weight_chart
 from cwlearn.evaluation.comparison import Comparison
-from cwlearn.evaluation.data_sets import Problem
+from cwlearn.evaluation.data_sets import DataSet
 from cwlearn.evaluation.significance import CLEAR, LEGEND, mark
 
 HEAVIEST = 20  # weights that are shown
@@ -29,17 +29,17 @@ def _style() -> str:
 
 def page(comparison: Comparison) -> str:
     """The whole page."""
-    names = ", ".join(problem.name for problem in comparison.problems)
+    names = ", ".join(data_set.name for data_set in comparison.data_sets)
     title = f"Which classifier for {names}?"
     sections = []
     for noise in comparison.noises:
         sections.append(_ranking(comparison, noise))
-        for problem in comparison.problems:
-            sections.append(_problem(comparison, problem, noise))
-    folds, terms = comparison.problems[0].folds, comparison.terms
+        for data_set in comparison.data_sets:
+            sections.append(_data_set(comparison, data_set, noise))
+    folds, trial_settings = comparison.data_sets[0].folds, comparison.trial_settings
     tuning = (
         "in the first fold, for all of them: other folds are tested on rows that had a say in it"
-        if terms.tuned_once
+        if trial_settings.tuned_once
         else "in the training rows of each fold; nothing was chosen on test rows"
     )
     return (
@@ -48,8 +48,8 @@ def page(comparison: Comparison) -> str:
         '<link rel="icon" href="data:,">'
         f"<title>{escape(title)}</title><style>{_style()}</style></head><body>\n<h1>{escape(title)}</h1>\n"
         f'<p class="soft">{folds}-fold cross-validation on the same folds for all. Parameters and the number of epochs '
-        f"(up to {terms.epochs}) were chosen by one randomised run {tuning}. "
-        f"cwlearn {__version__}, seed {terms.seed}.</p>\n" + "\n".join(sections) + "\n</body></html>\n"
+        f"(up to {trial_settings.epochs}) were chosen by one randomised run {tuning}. "
+        f"cwlearn {__version__}, seed {trial_settings.seed}.</p>\n" + "\n".join(sections) + "\n</body></html>\n"
     )
 
 
@@ -58,23 +58,23 @@ def page(comparison: Comparison) -> str:
 
 def _ranking(comparison: Comparison, noise: float) -> str:
     order = comparison.order(noise)
-    out = [j for j in range(len(comparison.contestants)) if j not in order]
+    out = [j for j in range(len(comparison.candidates)) if j not in order]
     errors, mean_ranks = comparison.errors(noise), comparison.mean_ranks(noise)
-    best = comparison.contestants[order[0]]
-    several = len(comparison.problems) > 1
+    best = comparison.candidates[order[0]]
+    several = len(comparison.data_sets) > 1
     head = ['<th class="words">algorithm</th>', *(["<th>mean rank</th>"] if several else [])]
-    head += [f"<th>{escape(problem.name) if several else 'test error'}</th>" for problem in comparison.problems]
+    head += [f"<th>{escape(data_set.name) if several else 'test error'}</th>" for data_set in comparison.data_sets]
     head += ["<th>online mistakes</th>", "<th>training, s</th>", '<th class="words">chosen most often</th>']
     worst = np.nanmax(errors) or 1.0
     rows = []
     for j in order:
-        one = comparison.contestants[j]
+        one = comparison.candidates[j]
         cells = [f"<td>{escape(one.title)}</td>", *([f"<td>{mean_ranks[j]:.2f}</td>"] if several else [])]
-        for i, problem in enumerate(comparison.problems):
+        for i, data_set in enumerate(comparison.data_sets):
             if np.isnan(errors[i, j]):
-                cells.append(f'<td title="{escape(comparison.refusals[problem.name, one.name])}">left out</td>')
+                cells.append(f'<td title="{escape(comparison.refusals[data_set.name, one.name])}">left out</td>')
                 continue
-            p = comparison.corrected_p_value(problem.name, noise, best.name, one.name)
+            p = comparison.corrected_p_value(data_set.name, noise, best.name, one.name)
             stars, part = mark(p), 100 * errors[i, j] / worst
             cells.append(
                 f'<td class="bar" style="--part: {part:.0f}%" title="p = {p:.3g}">{100 * errors[i, j]:.2f}%{stars}</td>'
@@ -87,8 +87,8 @@ def _ranking(comparison: Comparison, noise: float) -> str:
         kind = ' class="best"' if j == order[0] else ""
         rows.append(f"<tr{kind}>{''.join(cells)}</tr>")
     for j in out:
-        why = next(why for (_, name), why in comparison.refusals.items() if name == comparison.contestants[j].name)
-        title = escape(comparison.contestants[j].title)
+        why = next(why for (_, name), why in comparison.refusals.items() if name == comparison.candidates[j].name)
+        title = escape(comparison.candidates[j].title)
         words = f'<td class="words" colspan="{len(head) - 1}">left out: {escape(why)}</td>'
         rows.append(f'<tr class="out"><td>{title}</td>{words}</tr>')
     heading = (
@@ -106,18 +106,18 @@ def _ranking(comparison: Comparison, noise: float) -> str:
 
 
 def _verdict(comparison: Comparison, noise: float, order: list[int]) -> str:
-    best = comparison.contestants[order[0]]
-    several = len(comparison.problems) > 1
+    best = comparison.candidates[order[0]]
+    several = len(comparison.data_sets) > 1
     means = ", ".join(
-        percent(comparison.error(problem.name, noise, best.name)) + (f" ({escape(problem.name)})" if several else "")
-        for problem in comparison.problems
+        percent(comparison.error(data_set.name, noise, best.name)) + (f" ({escape(data_set.name)})" if several else "")
+        for data_set in comparison.data_sets
     )
     beaten = [
-        comparison.contestants[j]
+        comparison.candidates[j]
         for j in order[1:]
         if all(
-            _clearly_better(comparison, problem.name, noise, best.name, comparison.contestants[j].name)
-            for problem in comparison.problems
+            _clearly_better(comparison, data_set.name, noise, best.name, comparison.candidates[j].name)
+            for data_set in comparison.data_sets
         )
     ]
     if len(order) == 1:
@@ -131,28 +131,28 @@ def _verdict(comparison: Comparison, noise: float, order: list[int]) -> str:
     return f"<b>{escape(best.title)}</b> comes first, with a test error of {means}, {clear}."
 
 
-def _clearly_better(comparison: Comparison, problem: str, noise: float, one: str, other: str) -> bool:
-    lower = comparison.error(problem, noise, one) < comparison.error(problem, noise, other)
-    return bool(lower and comparison.corrected_p_value(problem, noise, one, other) < CLEAR)
+def _clearly_better(comparison: Comparison, data_set: str, noise: float, one: str, other: str) -> bool:
+    lower = comparison.error(data_set, noise, one) < comparison.error(data_set, noise, other)
+    return bool(lower and comparison.corrected_p_value(data_set, noise, one, other) < CLEAR)
 
 
 def _mistakes(comparison: Comparison, noise: float, name: str) -> str:
-    found = [one for problem in comparison.problems for one in comparison.of(problem.name, noise, name)]
+    found = [one for data_set in comparison.data_sets for one in comparison.of(data_set.name, noise, name)]
     pairs = [(one.mistakes, one.progress[-1][0]) for one in found if one.mistakes is not None and one.progress]
     return percent(sum(mistakes for mistakes, _ in pairs) / sum(rows for _, rows in pairs)) if pairs else "-"
 
 
 def _seconds(comparison: Comparison, noise: float, name: str) -> str:
-    found = [one.seconds for problem in comparison.problems for one in comparison.of(problem.name, noise, name)]
+    found = [one.seconds for data_set in comparison.data_sets for one in comparison.of(data_set.name, noise, name)]
     return f"{np.mean(found):.3g}"
 
 
 def _settings(comparison: Comparison, noise: float, name: str) -> str:
-    online = next(one.online for one in comparison.contestants if one.name == name)
+    online = next(one.online for one in comparison.candidates if one.name == name)
     texts = []
-    for problem in comparison.problems:
-        if comparison.of(problem.name, noise, name):
-            setting, epochs = comparison.setting(problem.name, noise, name)
+    for data_set in comparison.data_sets:
+        if comparison.of(data_set.name, noise, name):
+            setting, epochs = comparison.setting(data_set.name, noise, name)
             words = [f"{key} {value}" for key, value in setting.items()]
             texts.append(", ".join(words + ([f"{epochs} {'epoch' if epochs == 1 else 'epochs'}"] if online else [])))
     return "; ".join(dict.fromkeys(texts)) or "-"
@@ -161,19 +161,19 @@ def _settings(comparison: Comparison, noise: float, name: str) -> str:
 # -- one data set ------------------------------------------------------------------------------------------------------
 
 
-def _problem(comparison: Comparison, problem: Problem, noise: float) -> str:
-    n_rows = len(problem.y)
+def _data_set(comparison: Comparison, data_set: DataSet, noise: float) -> str:
+    n_rows = len(data_set.y)
     noisy = f", {percent(noise)} of the training labels wrong" if noise else ""
-    part = [j for j in comparison.order(noise) if comparison.of(problem.name, noise, comparison.contestants[j].name)]
-    part.sort(key=lambda j: comparison.error(problem.name, noise, comparison.contestants[j].name))
-    shown = [comparison.contestants[j] for j in part[:COLORS]]
-    cards = [*_curves(comparison, problem, noise, shown), _weights(comparison, problem, noise, shown[0].name)]
+    part = [j for j in comparison.order(noise) if comparison.of(data_set.name, noise, comparison.candidates[j].name)]
+    part.sort(key=lambda j: comparison.error(data_set.name, noise, comparison.candidates[j].name))
+    shown = [comparison.candidates[j] for j in part[:COLORS]]
+    cards = [*_curves(comparison, data_set, noise, shown), _weights(comparison, data_set, noise, shown[0].name)]
     more = f" The {len(shown)} best are drawn." if len(part) > len(shown) else ""
     return (
-        f'<h2>{escape(problem.name)}{noisy}</h2>\n<p class="soft">{n_rows:,} rows, {problem.n_used:,} features, '
-        f"{len(problem.y) and len(problem.rows.values) / n_rows:.0f} of them in a row, "
-        f"{len(problem.classes)} labels.{more}</p>\n"
-        f'<div class="cards">{"".join(card for card in cards if card)}</div>\n{_pairs(comparison, problem, noise)}'
+        f'<h2>{escape(data_set.name)}{noisy}</h2>\n<p class="soft">{n_rows:,} rows, {data_set.n_used:,} features, '
+        f"{len(data_set.y) and len(data_set.rows.values) / n_rows:.0f} of them in a row, "
+        f"{len(data_set.classes)} labels.{more}</p>\n"
+        f'<div class="cards">{"".join(card for card in cards if card)}</div>\n{_pairs(comparison, data_set, noise)}'
     )
 
 
@@ -183,15 +183,15 @@ def _card(title: str, chart: str, lines: list[Line], words: str) -> str:
     return f'<div class="card"><h3>{title}</h3>{chart}{legend(lines)}<p class="soft">{words}</p></div>'
 
 
-def _curves(comparison: Comparison, problem: Problem, noise: float, shown: list[Any]) -> Iterator[str]:
+def _curves(comparison: Comparison, data_set: DataSet, noise: float, shown: list[Any]) -> Iterator[str]:
     epochs, progress, reliable = [], [], []
     for color, one in enumerate(shown):
-        outcomes = comparison.of(problem.name, noise, one.name)
+        outcomes = comparison.of(data_set.name, noise, one.name)
         by_epoch = np.mean([outcome.by_epoch for outcome in outcomes], axis=0)
         points = [(float(number), float(error)) for number, error in enumerate(by_epoch, 1)]
         notes = [f"{percent(error)} after {number:.0f}" for number, error in points]
         if not one.online:
-            points = [(1.0, points[0][1]), (float(comparison.terms.epochs), points[0][1])]
+            points = [(1.0, points[0][1]), (float(comparison.trial_settings.epochs), points[0][1])]
             notes = [f"{percent(points[0][1])}, not in epochs"] * 2
         epochs.append(Line(one.title, points, color, notes))
         progress.append(Line(one.title, *_progressive(outcomes, color)))
@@ -236,14 +236,14 @@ def _reliability(outcomes: list[Any], color: int) -> tuple[list[tuple[float, flo
     return [(chance, right) for _, chance, right in kept], color, notes
 
 
-def _weights(comparison: Comparison, problem: Problem, noise: float, winner: str) -> str:
+def _weights(comparison: Comparison, data_set: DataSet, noise: float, winner: str) -> str:
     """The heaviest weights of the best one."""
-    title = next(one.title for one in comparison.contestants if one.name == winner)
-    labels = [label_text(label) for label in problem.classes.tolist()]
+    title = next(one.title for one in comparison.candidates if one.name == winner)
+    labels = [label_text(label) for label in data_set.classes.tolist()]
     several = len(labels) > 2
-    names = problem.feature_names or []
+    names = data_set.feature_names or []
     rows = []
-    for weight in comparison.weights(problem, noise, winner, HEAVIEST):
+    for weight in comparison.weights(data_set, noise, winner, HEAVIEST):
         name = names[weight.feature] if weight.feature < len(names) else str(weight.feature)
         rows.append((f"{name} → {labels[weight.label]}" if several else name, weight.mean, weight.deviation))
     known = bool(rows) and rows[0][2] is not None
@@ -257,9 +257,9 @@ def _weights(comparison: Comparison, problem: Problem, noise: float, winner: str
     return _card("The heaviest weights of the best one", weight_chart("weight", rows), [], words)
 
 
-def _pairs(comparison: Comparison, problem: Problem, noise: float) -> str:
+def _pairs(comparison: Comparison, data_set: DataSet, noise: float) -> str:
     """McNemar's test between all pairs."""
-    part = [one for one in comparison.contestants if comparison.of(problem.name, noise, one.name)]
+    part = [one for one in comparison.candidates if comparison.of(data_set.name, noise, one.name)]
     if len(part) < 2:
         return ""
     head = "".join(f"<th>{escape(one.name)}</th>" for one in part)
@@ -268,7 +268,7 @@ def _pairs(comparison: Comparison, problem: Problem, noise: float) -> str:
         cells = [
             "<td></td>"
             if one is other
-            else f"<td>{_probability(comparison.corrected_p_value(problem.name, noise, one.name, other.name))}</td>"
+            else f"<td>{_probability(comparison.corrected_p_value(data_set.name, noise, one.name, other.name))}</td>"
             for other in part
         ]
         rows.append(f"<tr><td>{escape(one.name)}</td>{''.join(cells)}</tr>")

@@ -1,4 +1,4 @@
-"""One trial: a contestant on one fold.  It chooses its setting on the training rows alone, learns, and is tested.
+"""One trial: a candidate on one fold.  It chooses its setting on the training rows alone, learns, and is tested.
 
 The papers tune "on a single randomised run".  So does a trial, inside the training part of its fold: no figure is tuned
 on rows that it is tested on.
@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn.core.metrics import Measures
-from cwlearn.evaluation.candidates import Contestant, Setting
-from cwlearn.evaluation.data_sets import Problem
+from cwlearn.evaluation.candidates import Candidate, Setting
+from cwlearn.evaluation.data_sets import DataSet
 
 
 @dataclass
@@ -39,14 +39,14 @@ class Tried:
 class Outcome:
     """What came of a trial; all of it can be written as JSON."""
 
-    problem: str
+    data_set: str
     noise: float
-    contestant: str
+    candidate: str
     fold: int
     setting: Setting = field(default_factory=dict)
     epochs: int = 1
     rows: int = 0  # tested
-    wrong: list[int] = field(default_factory=list)  # those that were predicted wrongly, by number in the problem
+    wrong: list[int] = field(default_factory=list)  # those that were predicted wrongly, by number in the data_set
     by_epoch: list[float] = field(default_factory=list)  # test error after each epoch, with the chosen setting
     progress: list[list[int]] = field(default_factory=list)  # rows of the first pass, and mistakes by then
     mistakes: int | None = None
@@ -63,7 +63,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Terms:
+class TrialSettings:
     """What is the same for all trials."""
 
     epochs: int = 10  # at most
@@ -76,28 +76,28 @@ class Terms:
             raise KeyboardInterrupt
 
     def seed_of(self, fold: int, testing: bool) -> int:
-        """That of all contestants in a fold, so that they see the rows in the same order."""
+        """That of all candidates in a fold, so that they see the rows in the same order."""
         return int(np.random.RandomState([self.seed, fold, testing]).randint(2**31))
 
 
 def tune(
-    contestant: Contestant,
-    problem: Problem,
+    candidate: Candidate,
+    data_set: DataSet,
     labels: NDArray[np.int64],
     train: NDArray[np.int64],
     check: slice,
-    terms: Terms,
+    trial_settings: TrialSettings,
     fold: int = 0,
 ) -> list[Tried]:
     """One randomised run for each setting."""
     found = []
-    for setting in contestant.settings:
-        pupil = contestant.pupil(setting, problem, labels, train, terms.seed_of(fold, testing=False))
+    for setting in candidate.settings:
+        fitted = candidate.fitted(setting, data_set, labels, train, trial_settings.seed_of(fold, testing=False))
         errors = []
-        for _ in range(terms.epochs if contestant.online else 1):
-            terms.check_going_on()
-            pupil.study()
-            errors.append(float(np.mean(pupil.predict(check) != labels[check])))
+        for _ in range(trial_settings.epochs if candidate.online else 1):
+            trial_settings.check_going_on()
+            fitted.fit_epoch()
+            errors.append(float(np.mean(fitted.predict(check) != labels[check])))
         found.append(Tried(setting, errors))
     return found
 
@@ -107,34 +107,45 @@ def best(tried: list[Tried]) -> Tried:
     return min(tried, key=lambda one: one.error)
 
 
-def chosen(contestant: Contestant, problem: Problem, labels: NDArray[np.int64], fold: int, terms: Terms) -> Tried:
+def chosen(
+    candidate: Candidate, data_set: DataSet, labels: NDArray[np.int64], fold: int, trial_settings: TrialSettings
+) -> Tried:
     """What is best for the training rows of a fold."""
-    check = problem.check(fold)
-    return best(tune(contestant, problem, labels, problem.rest(problem.fold(fold), check), check, terms, fold))
+    check = data_set.check(fold)
+    return best(
+        tune(candidate, data_set, labels, data_set.rest(data_set.fold(fold), check), check, trial_settings, fold)
+    )
 
 
 def trial(
-    contestant: Contestant, problem: Problem, noise: float, fold: int, terms: Terms, known: Tried | None = None
+    candidate: Candidate,
+    data_set: DataSet,
+    noise: float,
+    fold: int,
+    trial_settings: TrialSettings,
+    known: Tried | None = None,
 ) -> Outcome:
     """Choose a setting, unless it is known, learn from the training rows, whose labels may be noisy, and be tested."""
-    labels = problem.noisy(noise, terms.seed)
-    pick = known or chosen(contestant, problem, labels, fold, terms)
-    test = problem.fold(fold)
-    true = problem.y[test]
-    pupil = contestant.pupil(pick.setting, problem, labels, problem.rest(test), terms.seed_of(fold, testing=True))
-    outcome = Outcome(problem.name, noise, contestant.name, fold, pick.setting, pick.epochs, len(true))
-    for epoch in range(1, (terms.epochs if contestant.online else 1) + 1):
-        terms.check_going_on()
-        pupil.study()
-        predicted = pupil.predict(test)
+    labels = data_set.noisy(noise, trial_settings.seed)
+    pick = known or chosen(candidate, data_set, labels, fold, trial_settings)
+    test = data_set.fold(fold)
+    true = data_set.y[test]
+    fitted = candidate.fitted(
+        pick.setting, data_set, labels, data_set.rest(test), trial_settings.seed_of(fold, testing=True)
+    )
+    outcome = Outcome(data_set.name, noise, candidate.name, fold, pick.setting, pick.epochs, len(true))
+    for epoch in range(1, (trial_settings.epochs if candidate.online else 1) + 1):
+        trial_settings.check_going_on()
+        fitted.fit_epoch()
+        predicted = fitted.predict(test)
         outcome.by_epoch.append(float(np.mean(predicted != true)))
         if epoch == pick.epochs:
             outcome.wrong = (test.start + np.flatnonzero(predicted != true)).tolist()
-            outcome.seconds, outcome.updates = pupil.seconds, pupil.updates
-            chances = pupil.probabilities(test)
+            outcome.seconds, outcome.updates = fitted.seconds, fitted.updates
+            chances = fitted.probabilities(test)
             if chances is not None:
-                measures = Measures([str(label) for label in problem.classes])
+                measures = Measures([str(label) for label in data_set.classes])
                 measures.add(true, predicted, chances)
                 outcome.bins = measures.bins.tolist()
-    outcome.mistakes, outcome.progress = pupil.mistakes, [list(pair) for pair in pupil.progress]
+    outcome.mistakes, outcome.progress = fitted.mistakes, [list(pair) for pair in fitted.progress]
     return outcome

@@ -15,7 +15,7 @@ from cwlearn._version import __version__
 from cwlearn.core.learner import Learner
 from cwlearn.errors import shown
 from cwlearn.parallel.shards import train
-from cwlearn.parallel.tasks import Plan, Share, learn
+from cwlearn.parallel.tasks import Plan, ShardResult, learn
 from cwlearn.utils.machine import usable_cores
 
 try:
@@ -113,7 +113,7 @@ def train_on(
     base: Learner | None,
     skip_bad: bool,
     report: Callable[[int], object] = lambda done: None,
-) -> tuple[Learner, Share]:
+) -> tuple[Learner, ShardResult]:
     """See `shards.train`; only the last model comes here."""
     threads_of(client)
     _check_versions(client)

@@ -25,7 +25,7 @@ from cwlearn.parallel.tasks import (
     QUICK,
     SAMPLED_TOGETHER,
     Plan,
-    Share,
+    ShardResult,
     combine,
     conclude,
     find_labels,
@@ -71,7 +71,7 @@ class Engine(Protocol):
 
 
 class Threads:
-    """An engine of this process: the kernels hold no GIL, so that threads learn side by side and share all memory.
+    """An engine of this process: the kernels hold no GIL, so that threads learn side by side and result all memory.
 
     A task begins when all it waits for is there.  Those that only add up run at once, in the thread that brought the
     last of it, so that no more sums wait than there are threads and levels of the tree.
@@ -124,7 +124,7 @@ def train(
     base: Any,
     skip_bad: bool,
     report: Callable[[int], object] = lambda done: None,
-) -> tuple[Learner, Share]:
+) -> tuple[Learner, ShardResult]:
     """Train on all shards, each with its name; return the model, and what there is to tell of them.
 
     `base` is a learner, a future of one, or None; `report` hears 1 for every shard that is done, and -n where n of them
@@ -135,8 +135,8 @@ def train(
         raise DataError("no shards")
     check_confidences(plan.rule, plan.how)
     # A worker has one thread, and no less or more memory than others: the same shards must give the same bits.
-    space = replace(plan.space, memory=plan.space.memory or SHARD_MEMORY, threads=1)
-    plan = replace(plan, space=space, training=replace(plan.training, verbose=0))
+    resources = replace(plan.resources, memory=plan.resources.memory or SHARD_MEMORY, threads=1)
+    plan = replace(plan, resources=resources, training=replace(plan.training, verbose=0))
     if getattr(plan.rule, "class_weight", None) == "balanced":
         raise ValueError("class_weight='balanced' must count all rows first: give a weight for each label")
     if base is None and plan.rule.task == "classification" and plan.labels is None and plan.classes is None:
@@ -173,35 +173,35 @@ def _round(
     base: Any,
     last: bool,
     report: Callable[[int], object],
-) -> tuple[Any, Share]:
+) -> tuple[Any, ShardResult]:
     """Train on all shards once; return the model or, unless it is the last time, a future of it.  Sums are asked for as
     soon as there are two of a size, so that few are held at a time; the tree is the same for the same number of shards.
     The last sum is left to the task that makes the model."""
     waiting: list[tuple[int, Any]] = []  # futures of shares, each with the number of its shards, which falls
     for number, (shard, name) in enumerate(shards):
         seed = (plan.seed + 7919 * (number + len(shards) * turn)) % 2**32
-        share = engine.submit(learn, shard, name, replace(plan, seed=seed), base)
-        share.add_done_callback(lambda _: report(1))
+        result = engine.submit(learn, shard, name, replace(plan, seed=seed), base)
+        result.add_done_callback(lambda _: report(1))
         size = 1
         kept = int(number + 1 == len(shards))
         while len(waiting) > kept and waiting[-1][0] == size:
-            share, size = engine.submit(combine, waiting.pop()[1], share), 2 * size
-        waiting.append((size, share))
-    share = waiting.pop()[1]
+            result, size = engine.submit(combine, waiting.pop()[1], result), 2 * size
+        waiting.append((size, result))
+    result = waiting.pop()[1]
     while len(waiting) > 1:
-        share = engine.submit(combine, waiting.pop()[1], share)
+        result = engine.submit(combine, waiting.pop()[1], result)
     before = waiting.pop()[1] if waiting else None
     if last:
-        pair = (share, None) if before is None else (before, share)
+        pair = (result, None) if before is None else (before, result)
         model, told = engine.submit(conclude, *pair, base).result()
         return model, told
     if before is not None:
-        share = engine.submit(combine, before, share)
-    told = engine.submit(without_model, share)
-    return engine.submit(finish, share, base), told.result()
+        result = engine.submit(combine, before, result)
+    told = engine.submit(without_model, result)
+    return engine.submit(finish, result, base), told.result()
 
 
-def _labels_after(plan: Plan, told: Share, skip_bad: bool) -> dict[float, str] | None:
+def _labels_after(plan: Plan, told: ShardResult, skip_bad: bool) -> dict[float, str] | None:
     """The labels that a round should have had, if they are others: those that came late, as all shards must know of
     all, and without those that only shards have which are left out."""
     guess = plan.labels or {}
@@ -271,7 +271,7 @@ def train_in_threads(
     plan: Plan,
     base: Learner | None,
     report: Callable[[int], object] = lambda done: None,
-) -> tuple[Learner, Share]:
+) -> tuple[Learner, ShardResult]:
     """Train with threads of this process."""
     stop = threading.Event()
     plan = replace(plan, stop=stop)

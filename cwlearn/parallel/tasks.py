@@ -1,7 +1,7 @@
 """What is done with one shard, or with what has come of some: the tasks that `shards` hands to threads or to a cluster.
 
 No task changes what it is given, since a cluster may have to run it again.  Whatever a shard brings on itself (a bad
-line, a file that is not there) becomes a failure in its share, and the others go on.
+line, a file that is not there) becomes a failure in its result, and the others go on.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cwlearn.core.rows import as_rows
 from cwlearn.core.rules import Rule
 from cwlearn.errors import DataError, NoExamplesError
 from cwlearn.text.labels import Labels, labels_for
-from cwlearn.text.run import Run, Space, Watch
+from cwlearn.text.run import Monitor, Resources, Run
 from cwlearn.text.sources import displayed, total_size
 from cwlearn.text.svmlight import CHUNK_BYTES, Reader, Reading
 
@@ -39,7 +39,7 @@ class Plan:
     training: Training
     how: str
     reading: Reading = field(default_factory=Reading)
-    space: Space = field(default_factory=Space)
+    resources: Resources = field(default_factory=Resources)
     labels: dict[float, str] | None = None  # of text, once they are known
     guessed: bool = False  # these labels: there may be others
     classes: Any = None  # of matrices
@@ -59,7 +59,7 @@ class Broken:
 
 
 @dataclass
-class Share:
+class ShardResult:
     """What has come of some shards."""
 
     total: Sum
@@ -76,7 +76,7 @@ class _LabelsMissedError(Exception):
     """The plan does not know all labels of a shard, which has been read to its end."""
 
 
-class _Witness(Watch):
+class _ShardMonitor(Monitor):
     """Remembers the bad lines of a run, and ends it when everybody is to end or labels are missing."""
 
     def __init__(self, plan: Plan, labels: Labels) -> None:
@@ -118,7 +118,7 @@ def _labels_of(shard: Any, name: str, plan: Plan, thorough: bool) -> tuple[dict[
         _check_file(shard)
         dtype = row_dtype(plan.rule, plan.training)
         size = CHUNK_BYTES if thorough else SAMPLE_BYTES
-        bits = plan.space.hash_bits or 0
+        bits = plan.resources.hash_bits or 0
         reader = Reader(shard, plan.reading, dtype=dtype, hash_bits=bits, threads=1, chunk_bytes=size)
         with closing(iter(reader)) as batches:
             for batch in batches:
@@ -165,42 +165,42 @@ def _failure(error: Exception, name: str) -> str:
     return f"{name}: {kind}{error}"
 
 
-def learn(shard: Any, name: str, plan: Plan, base: Learner | None) -> Share:
+def learn(shard: Any, name: str, plan: Plan, base: Learner | None) -> ShardResult:
     """Train on a shard, from the base or from nothing; the seed in the plan is that of the shard and the round."""
-    share = Share(Sum(plan.how))
+    result = ShardResult(Sum(plan.how))
     learner = copy.deepcopy(base)  # the base belongs to all
     try:
         if isinstance(shard, str):
-            learner = _learn_text(shard, plan, learner, share)
+            learner = _learn_text(shard, plan, learner, result)
         else:
-            learner = _learn_matrix(*_opened(shard), plan, learner, share)
+            learner = _learn_matrix(*_opened(shard), plan, learner, result)
         if learner is not None:
-            share.total = Sum.of(plan.how, learner, name, base)
+            result.total = Sum.of(plan.how, learner, name, base)
     except BROUGHT_ABOUT as error:  # the others go on
-        return Share(Sum(plan.how), failures={name: _failure(error, name)})
-    return share
+        return ShardResult(Sum(plan.how), failures={name: _failure(error, name)})
+    return result
 
 
-def _learn_text(path: str, plan: Plan, learner: Learner | None, share: Share) -> Learner | None:
+def _learn_text(path: str, plan: Plan, learner: Learner | None, result: ShardResult) -> Learner | None:
     _check_file(path)
     labels = labels_for(plan.rule, plan.labels, guessed=plan.guessed)
-    watch = _Witness(plan, labels)
+    monitor = _ShardMonitor(plan, labels)
     random_state = np.random.RandomState(plan.seed)
-    run = Run([path], plan.rule, plan.training, plan.reading, plan.space, labels, learner, watch, random_state)
+    run = Run([path], plan.rule, plan.training, plan.reading, plan.resources, labels, learner, monitor, random_state)
     try:
         learner = run.train()
     except _LabelsMissedError:
-        learner, share.missed = None, True
+        learner, result.missed = None, True
     except NoExamplesError:
         learner = None  # an empty shard has nothing to add
-    share.rows, share.nonzeros, share.bad_lines = run.rows, run.nonzeros, run.bad_lines
-    share.skipped_lines = watch.skipped_lines
+    result.rows, result.nonzeros, result.bad_lines = run.rows, run.nonzeros, run.bad_lines
+    result.skipped_lines = monitor.skipped_lines
     if plan.guessed:
-        share.labels = {value: text for value, text in labels.texts.items() if share.missed or labels.counts[value]}
+        result.labels = {value: text for value, text in labels.texts.items() if result.missed or labels.counts[value]}
     return learner
 
 
-def _learn_matrix(X: Any, y: NDArray[Any], plan: Plan, learner: Learner | None, share: Share) -> Learner | None:
+def _learn_matrix(X: Any, y: NDArray[Any], plan: Plan, learner: Learner | None, result: ShardResult) -> Learner | None:
     rows = as_rows(X, np.dtype(row_dtype(plan.rule, plan.training)))
     if y.shape != (rows.n_rows,):
         raise DataError(f"y must have one entry for each of {rows.n_rows} rows, got shape {y.shape}")
@@ -216,11 +216,11 @@ def _learn_matrix(X: Any, y: NDArray[Any], plan: Plan, learner: Learner | None, 
     for column, (ours, theirs) in enumerate(zip(_list(learner.feature_names), _list(names), strict=False)):
         if ours != theirs:
             raise DataError(f"column {column} is named {theirs!r}, and {ours!r} in the model")
-    learner.go_on_with(plan.rule, plan.training)
+    learner.reconfigure(plan.rule, plan.training)
     learner.grow(rows.n_features)
     counts = {label: int(np.sum(y == label)) for label in learner.classes.tolist()}
     weights = learner.class_weights(y, counts)
-    share.rows, share.nonzeros = rows.n_rows, len(rows.values)
+    result.rows, result.nonzeros = rows.n_rows, len(rows.values)
     learner.train(rows, learner.encode(y), weights, np.random.RandomState(plan.seed))
     return learner
 
@@ -235,9 +235,9 @@ def _list(names: NDArray[Any] | None) -> list[str]:
     return [] if names is None else names.tolist()
 
 
-def combine(one: Share, other: Share) -> Share:
+def combine(one: ShardResult, other: ShardResult) -> ShardResult:
     """What has come of both."""
-    return Share(
+    return ShardResult(
         one.total + other.total,
         one.rows + other.rows,
         one.nonzeros + other.nonzeros,
@@ -249,26 +249,26 @@ def combine(one: Share, other: Share) -> Share:
     )
 
 
-def finish(share: Share, base: Learner | None) -> Learner | None:
+def finish(result: ShardResult, base: Learner | None) -> Learner | None:
     """The model that the shards make; None if there was nothing to learn from."""
-    if not share.total.count or share.missed:
+    if not result.total.count or result.missed:
         return None
-    learner = share.total.learner(base)
-    if share.labels:  # as the first shard that has them writes them
+    learner = result.total.learner(base)
+    if result.labels:  # as the first shard that has them writes them
         texts = zip(learner.classes.tolist(), learner.label_names, strict=True)
-        learner.label_texts = [share.labels.get(value, text) for value, text in texts]
+        learner.label_texts = [result.labels.get(value, text) for value, text in texts]
     return learner
 
 
-def without_model(share: Share) -> Share:
+def without_model(result: ShardResult) -> ShardResult:
     """What there is to tell of the shards."""
-    return replace(share, total=Sum(share.total.how))
+    return replace(result, total=Sum(result.total.how))
 
 
-def conclude(one: Share, other: Share | None, base: Learner | None) -> tuple[Learner | None, Share]:
+def conclude(one: ShardResult, other: ShardResult | None, base: Learner | None) -> tuple[Learner | None, ShardResult]:
     """The last step of the last round, in one task: add up, make the model, and tell of the shards."""
-    share = one if other is None else combine(one, other)
-    return finish(share, base), without_model(share)
+    result = one if other is None else combine(one, other)
+    return finish(result, base), without_model(result)
 
 
 QUICK = (combine, finish, without_model, conclude)  # tasks that only add up

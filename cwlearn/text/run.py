@@ -32,7 +32,7 @@ HASH_BITS = Check("an integer from 1 to 40", lambda value: is_integer(value) and
 
 
 @dataclass(frozen=True)
-class Space(Options):
+class Resources(Options):
     """The size of the model, and the memory and threads to use."""
 
     features: int | None = option(None, NOTHING | COUNT, "Columns of the model; by default, as many as the data have.")
@@ -59,7 +59,7 @@ def check_hashed_size(features: int | None, hash_bits: int) -> None:
         raise ValueError(f"features must be {1 << hash_bits} with hash_bits {hash_bits}, got {features}")
 
 
-class Watch:
+class Monitor:
     """Hears how a run goes; this one keeps silent.  It may raise an exception to end the run."""
 
     keeps_progress = False  # it will ask for the progress of the run
@@ -92,10 +92,10 @@ class Run:
     rule: Rule
     training: Training
     reading: Reading = field(default_factory=Reading)
-    space: Space = field(default_factory=Space)
+    resources: Resources = field(default_factory=Resources)
     labels: Labels = field(default_factory=Labels)
     learner: Learner | None = None  # to go on with
-    watch: Watch = field(default_factory=Watch)
+    monitor: Monitor = field(default_factory=Monitor)
     random_state: np.random.RandomState | None = None  # None: made from the seed in `training`
     chunk_bytes: int = CHUNK_BYTES
 
@@ -110,20 +110,20 @@ class Run:
         self._batch: tuple[Batch, int] | None = None  # what is being learned from, and the rows done before it
         self._must_fit = False  # all rows were in memory when the checkpoint was written
         self._size = total_size(self.paths)
-        self._memory = self.space.memory or free_memory() // 2
+        self._memory = self.resources.memory or free_memory() // 2
         self._told = 0  # bad lines that were reported, in any pass
         self._store: MemoryStore | DiskStore | None = None
         self._resumed = self.learner is not None
-        self._hash_bits = self.space.hash_bits or 0
+        self._hash_bits = self.resources.hash_bits or 0
         self._dtype = row_dtype(self.rule, self.training)
         check_update(self.rule, self.training)
         if self.learner is not None:
             self.labels = Labels.of(self.learner)
             self._hash_bits = self.learner.hash_bits
-            if self.space.hash_bits not in (None, self._hash_bits):
-                raise ValueError(f"hash_bits of the model is {self._hash_bits or None}, not {self.space.hash_bits}")
-            check_hashed_size(self.space.features, self._hash_bits)
-            self.learner.go_on_with(self.rule, self.training)
+            if self.resources.hash_bits not in (None, self._hash_bits):
+                raise ValueError(f"hash_bits of the model is {self._hash_bits or None}, not {self.resources.hash_bits}")
+            check_hashed_size(self.resources.features, self._hash_bits)
+            self.learner.reconfigure(self.rule, self.training)
 
     def train(self) -> Learner:
         """Learn, and return the learner."""
@@ -139,8 +139,8 @@ class Run:
         if self.learner is None or not self.rows:
             self._refuse()
         assert self.learner is not None
-        if self.space.features:
-            self.learner.grow(self.space.features)
+        if self.resources.features:
+            self.learner.grow(self.resources.features)
         self.learner.unfinished = None
         return self.learner
 
@@ -155,7 +155,7 @@ class Run:
         self._known = Beginning.recorded(unfinished)
         if self._known is None:
             self._begin_anew("the checkpoint does not say what it has read, as those of this release do")
-        self._memory = self.space.memory or unfinished["memory"] or self._memory
+        self._memory = self.resources.memory or unfinished["memory"] or self._memory
         self._must_fit = unfinished["memory"] is None
 
     def progress(self) -> dict[str, Any]:
@@ -192,9 +192,9 @@ class Run:
             self.reading,
             dtype=self._dtype,
             hash_bits=self._hash_bits,
-            threads=self.space.threads,
+            threads=self.resources.threads,
             chunk_bytes=self.chunk_bytes,
-            checksums=self.watch.keeps_progress or self._known is not None,
+            checksums=self.monitor.keeps_progress or self._known is not None,
             tell=self._skipped,
         )
 
@@ -203,7 +203,7 @@ class Run:
         self.rows = self.nonzeros = self.bad_lines = 0
         self._read = self._learned = Beginning()
         self.labels.forget_counts()
-        self.watch.begin("reading" if not self._in_one_pass else "learning", self._size, "B")
+        self.monitor.begin("reading" if not self._in_one_pass else "learning", self._size, "B")
         with closing(iter(self._reader())) as batches:
             for batch in batches:
                 self._check_size(batch)
@@ -211,26 +211,26 @@ class Run:
                 self.nonzeros += len(batch.rows.values)
                 yield batch
                 self._read = self._read.and_then(batch.n_lines, batch.checksum)
-                self.watch.read(self, batch)
+                self.monitor.read(self, batch)
 
     def _skipped(self, flaw: DataError) -> None:
         """Tell of a bad line, once, though a run may begin again."""
         self.bad_lines += 1
         if self.bad_lines > self._told:
             self._told = self.bad_lines
-            self.watch.skipped(flaw)
+            self.monitor.skipped(flaw)
 
     def _check_size(self, batch: Batch) -> None:
         """Refuse an index that asks for more weights than were allowed, before they are made."""
         if self._hash_bits:
             return
-        most = self.space.features
+        most = self.resources.features
         if most is None:
             most = max(0, bisect_right(range(1 << 62), self._memory, key=self._state_bytes) - 1)
         if batch.highest < most:
             return
         row, index = batch.row_from(most)
-        if self.space.features is not None:
+        if self.resources.features is not None:
             what = f"is not below the number of features, {most}: --features must be more than the largest index"
         else:
             what = (
@@ -284,11 +284,11 @@ class Run:
                     raise batch.error(row, what)
                 elif new is not None:
                     complete, self.learner, self.done = False, None, 0
-                    self.watch.restarted()
+                    self.monitor.restarted()
                     continue
                 first = False
                 if self.labels.enough:
-                    with self.watch.undisturbed():
+                    with self.monitor.undisturbed():
                         self._begin(batch.n_features)
                     self._batch = batch, self.done
                     self._learn(batch.rows, batch.labels, batch=batch)
@@ -354,10 +354,10 @@ class Run:
         store = self._store
         if store is None or not self.labels.enough or not self.rows:
             return
-        with self.watch.undisturbed():
+        with self.monitor.undisturbed():
             self._begin(store.n_features)
         random_state = self.random_state or np.random.RandomState(self.training.random_state)
-        self.watch.begin("learning", self.rows * self.training.epochs, " rows")
+        self.monitor.begin("learning", self.rows * self.training.epochs, " rows")
         with closing(store.pieces(self.training, random_state)) as pieces:
             for rows, labels, order in pieces:
                 self._learn(rows, labels, order)
@@ -369,9 +369,9 @@ class Run:
         if self.learner is None:
             if self._hash_bits:
                 n_features = 1 << self._hash_bits
-            n_features = max(n_features, self.space.features or 0)
+            n_features = max(n_features, self.resources.features or 0)
             size = self._state_bytes(n_features)
-            if size > self._memory and not self._hash_bits and self.space.features is None:
+            if size > self._memory and not self._hash_bits and self.resources.features is None:
                 raise DataError(
                     f"{n_features:,} features need {size:,} bytes for the weights{self._of_labels}, more than the "
                     f"{self._memory:,} allowed (--memory): {self._cheaper}, and --features N takes all",
@@ -401,10 +401,10 @@ class Run:
 
         def report(done: int) -> None:
             self.done += done
-            self.watch.learned(self, done)
+            self.monitor.learned(self, done)
 
         try:
-            with self.watch.undisturbed():
+            with self.monitor.undisturbed():
                 learner.learn(rows, learner.encode(labels), self._weights(labels), order, report)
         except DataError as error:
             if batch is None or error.row is None:

@@ -167,7 +167,7 @@ class Batch:
 
 
 @dataclass
-class _Space:
+class _Buffers:
     """The memory that one batch is read and parsed in."""
 
     text: NDArray[np.uint8]
@@ -214,12 +214,12 @@ class Reader:
     def __iter__(self) -> Generator[Batch, None, None]:
         self.n_skipped = 0
         lines = Lines(self.paths, self.chunk_bytes, self.reading.max_line)
-        spaces = [_Space(lines.new_buffer()) for _ in range(self.threads + 2)]
+        buffers = [_Buffers(lines.new_buffer()) for _ in range(self.threads + 2)]
         next_line = 1
         parsed = in_order(
-            lambda space: lines.next_chunk(space.text),
+            lambda buffers: lines.next_chunk(buffers.text),
             self._parsed,
-            spaces,
+            buffers,
             self.threads,
             helping=all(map(is_regular, self.paths)),
         )
@@ -238,7 +238,7 @@ class Reader:
             if lines := lines_here_and_there(path):
                 text = np.frombuffer(bytes(PADDING) + lines + bytes(PADDING), np.uint8)
                 chunk = Chunk(text, PADDING + len(lines), path, begins=False, plain=True, position=0)
-                yield self._parsed(chunk, _Space(text))
+                yield self._parsed(chunk, _Buffers(text))
 
     def _skip(self, batch: Batch) -> None:
         """Tell of the lines that are left out, and end with the first that is one too many."""
@@ -262,24 +262,24 @@ class Reader:
         what = find_overflow(line, self.grammar, self.dtype)
         return DataError(f"{what} is out of range for {self.dtype}: bring the features to another scale")
 
-    def _parsed(self, chunk: Chunk, space: _Space) -> Batch:
+    def _parsed(self, chunk: Chunk, buffers: _Buffers) -> Batch:
         """Parse a chunk; bad lines are left out or end it, as `reading` says."""
-        if len(chunk.text) > len(space.text):  # a very long line: do not keep that much memory for the others
-            space = _Space(chunk.text)
+        if len(chunk.text) > len(buffers.text):  # a very long line: do not keep that much memory for the others
+            buffers = _Buffers(chunk.text)
         wide = bool(self.hash_bits)  # each chunk anew, so that what comes of it does not depend on the others
-        while (batch := self._attempt(chunk, space, np.int64 if wide else np.int32)) is None:
+        while (batch := self._attempt(chunk, buffers, np.int64 if wide else np.int32)) is None:
             wide = True
         return batch
 
-    def _attempt(self, chunk: Chunk, space: _Space, index_dtype: Any) -> Batch | None:
+    def _attempt(self, chunk: Chunk, buffers: _Buffers, index_dtype: Any) -> Batch | None:
         """Parse with indices of one width; None if that is too narrow."""
         size = chunk.stop - chunk.start
         most_rows, most_entries = size // (2 if self.grammar.labelled else 1) + 2, size // 4 + 2
-        indptr = space.array("indptr", most_rows + 1, np.int64)
-        indices = space.array("indices", most_entries, index_dtype)
-        values = space.array("values", most_entries, self.dtype)
-        labels = space.array("labels", most_rows, np.float64)
-        queries = space.array("queries", most_rows if self.with_queries else 0, np.int64)
+        indptr = buffers.array("indptr", most_rows + 1, np.int64)
+        indices = buffers.array("indices", most_entries, index_dtype)
+        values = buffers.array("values", most_entries, self.dtype)
+        labels = buffers.array("labels", most_rows, np.float64)
+        queries = buffers.array("queries", most_rows if self.with_queries else 0, np.int64)
         indptr[0] = 0
         grammar = self.grammar
         n_rows = n_lines = 0
@@ -316,7 +316,7 @@ class Reader:
         nnz = indptr[n_rows]
         columns = indices[:nnz].astype(np.int32) if 0 < self.hash_bits < 32 else indices[:nnz]
         n_features = 1 << self.hash_bits if self.hash_bits else highest + 1
-        squares = space.array("squares", most_rows, np.float64)[:n_rows]
+        squares = buffers.array("squares", most_rows, np.float64)[:n_rows]
         check_rows(squares, indptr[: n_rows + 1], columns, values[:nnz], n_features)
         rows = Rows(indptr[: n_rows + 1], columns, values[:nnz], squares, n_features)
         batch = Batch(

@@ -12,15 +12,15 @@ from typing import Any, Generic, TypeVar
 
 PATIENCE = 0.2  # seconds to wait for threads in the end
 
-Space = TypeVar("Space")
+Buffers = TypeVar("Buffers")
 Thing = TypeVar("Thing")
 Result = TypeVar("Result")
 
 
 def in_order(
-    take: Callable[[Space], Thing | None],
-    work: Callable[[Thing, Space], Result],
-    spaces: Sequence[Space],
+    take: Callable[[Buffers], Thing | None],
+    work: Callable[[Thing, Buffers], Result],
+    buffers: Sequence[Buffers],
     threads: int,
     helping: bool = False,
 ) -> Generator[Result, None, None]:
@@ -28,13 +28,13 @@ def in_order(
 
     `take` is called by one thread at a time, and the results come in the order of these calls.  A space is memory to
     work in: it is used again when the result that was made in it has been done with, which is when the next one is
-    asked for.  So there are never more results waiting than spaces.  An exception comes in its turn.
+    asked for.  So there are never more results waiting than buffers.  An exception comes in its turn.
 
     `helping` makes one of the threads the caller's own: while its next result is not ready it works like the others.
     So there are no more threads than asked for, which is what a machine with as many cores does best with.  It wants a
     `take` that never makes its caller wait for long.
     """
-    crew = _Crew(take, work, spaces)
+    crew = _Crew(take, work, buffers)
     # Daemons, since one may be waiting for a pipe that never speaks when the program ends.
     workers = [threading.Thread(target=crew.work_on, daemon=True) for _ in range(threads - helping)]
     try:
@@ -55,27 +55,30 @@ def in_order(
         crew.stopped = True
         if not crew.lost:
             for _ in workers:
-                crew.free.put(spaces[0])  # wakes those that wait for one
+                crew.free.put(buffers[0])  # wakes those that wait for one
             deadline = time.monotonic() + PATIENCE
             for worker in workers:
                 if worker.ident is not None:  # it was started
                     worker.join(max(0, deadline - time.monotonic()))
 
 
-class _Crew(Generic[Space, Thing, Result]):
+class _Crew(Generic[Buffers, Thing, Result]):
     """What the threads share."""
 
     def __init__(
-        self, take: Callable[[Space], Thing | None], work: Callable[[Thing, Space], Result], spaces: Sequence[Space]
+        self,
+        take: Callable[[Buffers], Thing | None],
+        work: Callable[[Thing, Buffers], Result],
+        buffers: Sequence[Buffers],
     ) -> None:
         self._take, self._work = take, work
         self._numbers = itertools.count()
         self._taking = threading.Lock()
         self._arrived = threading.Condition()
-        self.free: SimpleQueue[Space] = SimpleQueue()
-        for space in spaces:
+        self.free: SimpleQueue[Buffers] = SimpleQueue()
+        for space in buffers:
             self.free.put(space)
-        self.finished: dict[int, tuple[Any, Exception | None, Space]] = {}
+        self.finished: dict[int, tuple[Any, Exception | None, Buffers]] = {}
         self.stopped = False  # nobody wants more results
         self._process = os.getpid()
 
@@ -103,7 +106,7 @@ class _Crew(Generic[Space, Thing, Result]):
         except Empty:
             return False
 
-    def _work_in(self, space: Space) -> bool:
+    def _work_in(self, space: Buffers) -> bool:
         """Take one thing and work on it; False if there are no more."""
         thing = result = fault = None
         with self._taking:
@@ -123,7 +126,7 @@ class _Crew(Generic[Space, Thing, Result]):
             self._arrived.notify()
         return result is not None
 
-    def wait_for(self, number: int) -> tuple[Any, Exception | None, Space]:
+    def wait_for(self, number: int) -> tuple[Any, Exception | None, Buffers]:
         with self._arrived:
             self._arrived.wait_for(lambda: number in self.finished)
             return self.finished.pop(number)

@@ -447,8 +447,8 @@ def test_train_prints_json(text, tmp_path):
     assert facts["nonzeros"] == X.nnz
     assert facts["features"] == X.shape[1] == learner.state.n_features
     assert facts["labels"] == ["-1", "+1"]
-    assert facts["updates"] == learner.tally["updates"]
-    assert facts["mistakes"] == learner.tally["mistakes"]
+    assert facts["updates"] == learner.statistics["updates"]
+    assert facts["mistakes"] == learner.statistics["mistakes"]
     assert facts["progressive_error"] == facts["mistakes"] / (3 * len(y))
     assert facts["epochs"] == 3
     assert 0 < facts["seconds"] < 60
@@ -776,8 +776,8 @@ def test_inspect_tells_what_is_in_a_model(text, tmp_path):
     assert facts["dtype"] == "float64"
     assert facts["labels"] == ["-1", "+1"]
     assert facts["features"] == 25
-    assert facts["rows"] == learner.tally["rows"] == 610
-    assert facts["updates"] == learner.tally["updates"]
+    assert facts["rows"] == learner.statistics["rows"] == 610
+    assert facts["updates"] == learner.statistics["updates"]
     assert facts["intercept"] == learner.state.mean[0]
     mean, variance = learner.state.mean[1:], learner.state.variance[1:]
     heaviest = np.argsort(-np.abs(mean))[:3]

@@ -113,7 +113,7 @@ def test_u07_ctrl_c_ends_a_run_between_two_blocks_and_says_what_it_kept(mode, te
             feeder.join(10)
     learner = model_file.load(checkpoint)
     done = learner.unfinished["done"]
-    assert done == learner.tally["rows"] > 0
+    assert done == learner.statistics["rows"] > 0
     assert err.count("\n") == 1
     assert f"interrupted after {done:,} rows; {model} is as it was" in err
     assert f"--resume {checkpoint} goes on" in err
@@ -287,7 +287,7 @@ def test_e01_a_kill_at_any_moment_leaves_a_whole_checkpoint_and_no_cache(text, t
             process.kill()
             assert process.wait(10) == -signal.SIGKILL
         learner = model_file.load(checkpoint)
-        assert done < learner.unfinished["done"] == learner.tally["rows"]
+        assert done < learner.unfinished["done"] == learner.statistics["rows"]
         done = learner.unfinished["done"]
         assert not (tmp_path / "m.npz").exists()
         assert os.listdir(folder) == []
@@ -331,7 +331,7 @@ def test_ctrl_c_while_the_model_grows_leaves_a_sound_checkpoint_or_none(tmp_path
     assert outcome.status == 130
     assert next(calls) == 5
     learner = model_file.load(tmp_path / "m.npz.checkpoint")
-    assert learner.unfinished["done"] == learner.tally["rows"] > 0
+    assert learner.unfinished["done"] == learner.statistics["rows"] > 0
 
 
 def test_a_reader_of_messages_that_goes_away_does_not_stop_a_run(text, tmp_path):
@@ -340,7 +340,7 @@ def test_a_reader_of_messages_that_goes_away_does_not_stop_a_run(text, tmp_path)
     with os.fdopen(writing, "wb") as nobody:
         outcome = outcome_of("train", text, text, "-m", tmp_path / "m.npz", "-v", stderr=nobody)
     assert outcome.status == 0
-    assert model_file.load(tmp_path / "m.npz").tally["rows"] == 10 * 122
+    assert model_file.load(tmp_path / "m.npz").statistics["rows"] == 10 * 122
 
 
 def test_predictions_before_a_bad_line_are_printed(text, model):
@@ -760,7 +760,7 @@ def test_f13_a_small_file_that_unpacks_to_a_large_one_is_streamed(tmp_path):
     status, err, megabytes = usage_of("train", path, "-m", tmp_path / "m.npz", "--epochs", 1)
     assert (status, err) == (0, "")
     assert megabytes < 200
-    assert model_file.load(tmp_path / "m.npz").tally["rows"] == 10_000_001
+    assert model_file.load(tmp_path / "m.npz").statistics["rows"] == 10_000_001
 
 
 @not_with_sanitizers

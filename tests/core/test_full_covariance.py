@@ -72,8 +72,8 @@ def rows_of(X):
 
 
 def assert_alike(learner, reference, X, tolerance=1e-9):
-    assert learner.tally["updates"] == reference.updates
-    assert learner.tally["mistakes"] == reference.mistakes
+    assert learner.statistics["updates"] == reference.updates
+    assert learner.statistics["mistakes"] == reference.mistakes
     for block in range(learner.state.blocks):
         scale = np.abs(reference.mean[block]).max()
         np.testing.assert_allclose(learner.state.means[block], reference.mean[block], atol=tolerance * scale)
@@ -90,12 +90,12 @@ def test_agrees_with_a_dense_reference_over_2000_updates(rule):
     learner = learner_of(rule, 40)
     reference = reference_of(learner)
     rows = 0
-    while learner.tally["updates"] < 2000 and rows < X.shape[0]:
+    while learner.statistics["updates"] < 2000 and rows < X.shape[0]:
         part = slice(rows, rows + 500)
         learner.learn(rows_of(X[part]), y[part])
         reference.learn(X[part].toarray(), y[part])
         rows += 500
-    assert learner.tally["updates"] >= {"cw": 500, "scw": 1000, "sop": 250}.get(rule.name, 2000)
+    assert learner.statistics["updates"] >= {"cw": 500, "scw": 1000, "sop": 250}.get(rule.name, 2000)
     assert_alike(learner, reference, X[:200])
 
 
@@ -134,7 +134,7 @@ def test_equals_the_diagonal_one_where_rows_are_orthogonal(rule, n_labels):
         learner.learn(rows_of(X), y)
     # (CW leaves a row exactly on the border of its constraint, and the next one, here, finds it there: whether that
     # counts as an update is for rounding to decide.)
-    assert full.tally["mistakes"] == diagonal.tally["mistakes"]
+    assert full.statistics["mistakes"] == diagonal.statistics["mistakes"]
     np.testing.assert_allclose(full.state.mean, diagonal.state.mean, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(full.state.variance, diagonal.state.variance, rtol=1e-9, atol=1e-12)
     off_diagonal = [
@@ -153,7 +153,7 @@ def test_stays_positive_definite_over_a_million_updates():
         X = rng.standard_normal((50_000, 8)) @ mix
         precision += X.T @ X
         learner.learn(rows_of(X), X @ np.ones(8) + rng.standard_normal(len(X)))
-    assert learner.tally["updates"] == 1_000_000
+    assert learner.statistics["updates"] == 1_000_000
     assert learner.state.repairs == 0
     found = learner.state.covariance(0)[1:, 1:]
     assert np.linalg.eigvalsh(found).min() > 0
@@ -255,7 +255,7 @@ def test_any_chunking_gives_the_same_bits(rule, n_labels):
     for start in range(0, len(y), 7):
         part = slice(start, start + 7)
         chunked.learn(rows_of(X[part]), y[part], weights[part])
-    assert whole.tally == chunked.tally
+    assert whole.statistics == chunked.statistics
     assert whole.state.means.tobytes() == chunked.state.means.tobytes()
     assert whole.state.covariances.tobytes() == chunked.state.covariances.tobytes()
 
@@ -280,7 +280,7 @@ def test_models_come_back_from_their_files_and_go_on(tmp_path, n_labels):
     assert isinstance(again.state, FullState)
     for one in (learner, again):
         one.learn(rows_of(X), y)
-    assert learner.tally == again.tally
+    assert learner.statistics == again.statistics
     assert (learner.state.means == again.state.means).all()
     assert (learner.state.covariances == again.state.covariances).all()
 
@@ -364,10 +364,10 @@ def test_a_pass_that_is_broken_off_has_counted_what_it_learned(monkeypatch):
         return original(*args, **kwargs)
 
     monkeypatch.setattr(full_state, "dsyr", interrupted)
-    before = learner.tally
+    before = learner.statistics
     with pytest.raises(KeyboardInterrupt):
         learner.learn(rows_of(X), y)
-    assert learner.tally["updates"] == 20
+    assert learner.statistics["updates"] == 20
     assert before["updates"] == 0
 
 
@@ -392,10 +392,10 @@ def test_ctrl_c_waits_for_the_end_of_a_row(monkeypatch, make, n_labels, when):
         monkeypatch.setattr(module, "dsyr", pressed)  # fmt: skip
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(X, y, classes=np.unique(y))
-    rows = model._learner.tally["rows"]
+    rows = model._learner.statistics["rows"]
     assert 0 < rows < len(y)
     again = make().partial_fit(X[:rows], y[:rows], classes=np.unique(y))
-    assert again._learner.tally == model._learner.tally
+    assert again._learner.statistics == model._learner.statistics
     np.testing.assert_allclose(model.margin(X), again.margin(X), rtol=1e-9, atol=1e-12)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -452,10 +452,10 @@ def test_options_that_do_not_go_together_are_refused():
 def test_values_that_would_overflow_are_refused_and_the_model_stands():
     learner = learner_of(rules.AROW(1.0, covariance="full"), 2)
     learner.learn(rows_of([[1.0, 2.0]]), np.array([1.0]))
-    means, covariances, tally = learner.state.means.copy(), learner.state.covariances.copy(), learner.tally
+    means, covariances, statistics = learner.state.means.copy(), learner.state.covariances.copy(), learner.statistics
     learner.state.means[:] = means = np.array([[0, 1e200, 0]])
     with pytest.raises(ValueError, match=r"row 0.*not a finite number in float64"):
         learner.learn(rows_of([[1e150, 0.0]]), np.array([-1.0]))
-    assert learner.tally == tally
+    assert learner.statistics == statistics
     assert (learner.state.means == means).all()
     assert (learner.state.covariances == covariances).all()

@@ -70,7 +70,7 @@ def test_x01_a_signal_while_the_kernel_runs_loses_no_count():
         model.partial_fit(X, y)
     signal.setitimer(signal.ITIMER_REAL, 0)
     straight = cwlearn.PerceptronClassifier(average=True).partial_fit(X[:10], y[:10], classes=[-1, 1])
-    if model._learner.tally["rows"] > 10:
+    if model._learner.statistics["rows"] > 10:
         straight.partial_fit(X, y)
     assert bits(model._learner) == bits(straight._learner)
 
@@ -117,7 +117,7 @@ def test_x01_a_copy_is_made_before_or_after_a_block_that_another_thread_learns(t
     thread.join()
     monkeypatch.undo()
     twin = pickle.loads(copies[0]) if isinstance(copies[0], bytes) else copies[0]
-    assert twin._learner.tally == model._learner.tally
+    assert twin._learner.statistics == model._learner.statistics
     assert np.allclose(twin.coef_, model.coef_, rtol=1e-6)
 
 
@@ -183,7 +183,7 @@ def test_x15_a_model_that_was_learning_at_a_fork_is_refused_in_the_child(monkeyp
 
     with stopped_within(diagonal_state, "learn_rows", monkeypatch, lambda: model.partial_fit(X, y)):
         assert in_child(check) == 0
-    assert model.partial_fit(X, y)._learner.tally["rows"] == 3 * len(y)
+    assert model.partial_fit(X, y)._learner.statistics["rows"] == 3 * len(y)
 
 
 def test_x15_a_fork_by_the_thread_that_learns_keeps_the_model():
@@ -239,4 +239,4 @@ def test_x15_threads_that_begin_with_one_estimator_make_one_model():
         for thread in threads:
             thread.join()
         assert isinstance(model._learner, Learner)
-        assert model._learner.tally["rows"] == 4 * len(y)
+        assert model._learner.statistics["rows"] == 4 * len(y)

@@ -47,9 +47,9 @@ def test_agrees_with_the_reference(rule, dtype, tolerance, index, intercept):
     np.testing.assert_allclose(learner.state.variance, slow.variance, rtol=tolerance)
     for ours, theirs in zip(learner.margins(rows), slow.margins(dense), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance * np.abs(theirs).max())
-    assert learner.tally["rows"] == slow.rows
-    assert learner.tally["updates"] == slow.updates > 0
-    assert learner.tally["mistakes"] == slow.mistakes
+    assert learner.statistics["rows"] == slow.rows
+    assert learner.statistics["updates"] == slow.updates > 0
+    assert learner.statistics["mistakes"] == slow.mistakes
 
 
 @pytest.mark.parametrize("power", [-52, -50, -48, 30])
@@ -62,7 +62,7 @@ def test_sop_begins_with_the_length_of_the_rows_however_short(power):
     rows = rows_of(X, learner)
     learner.learn(rows, y)
     slow.learn(X.toarray(), y)
-    assert learner.tally["updates"] == slow.updates > 0
+    assert learner.statistics["updates"] == slow.updates > 0
     for ours, theirs in zip(learner.margins(rows), slow.margins(X.toarray()), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-10 * np.abs(theirs).max())
 
@@ -119,11 +119,11 @@ def test_a_row_is_classified_with_the_confidence_asked_for(form, confidence, see
     phi = learner.rule.phi
     rows = rows_of(X, learner)
     for row in range(len(y)):
-        before = learner.tally["updates"]
+        before = learner.statistics["updates"]
         mean, variance = learner.margins(rows)
         held = y[row] * mean[row] >= phi * (variance[row] if form == "variance" else np.sqrt(variance[row]))
         learner.learn(rows, y, order=np.array([row]))
-        assert (learner.tally["updates"] == before) == held
+        assert (learner.statistics["updates"] == before) == held
         if not held:
             mean, variance = learner.margins(rows)
             bound = phi * (variance[row] if form == "variance" else np.sqrt(variance[row]))
@@ -162,9 +162,9 @@ def test_cw_stdev_goes_on_learning_from_noisy_labels(projection):
     rows = rows_of(X, learner)
     learner.learn(rows, y)
     before = learner.state.cells.copy()
-    updates = learner.tally["updates"]
+    updates = learner.statistics["updates"]
     learner.learn(rows, y)
-    assert learner.tally["updates"] > updates
+    assert learner.statistics["updates"] > updates
     assert (learner.state.cells[:, 0] != before[:, 0]).any()
 
 
@@ -178,7 +178,7 @@ def test_cw_stdev_does_not_depend_on_the_initial_variance(projection, power):
     )
     for learner in (one, other):
         learner.learn(rows_of(X, learner), y)
-    assert one.tally == other.tally
+    assert one.statistics == other.statistics
     np.testing.assert_allclose(other.state.mean, one.state.mean * 2.0**power, rtol=1e-12)
     np.testing.assert_allclose(other.state.variance, one.state.variance * 4.0**power, rtol=1e-12)
 
@@ -189,7 +189,7 @@ def test_cw_variance_does_depend_on_it():
     one, other = (new_learner(rules.CW(0.8, "variance"), initial_variance=a) for a in (1.0, 16.0))
     for learner in (one, other):
         learner.learn(rows_of(X, learner), y)
-    assert one.tally != other.tally
+    assert one.statistics != other.statistics
 
 
 @pytest.mark.parametrize("rule", RULES, ids=rule_id)
@@ -198,8 +198,8 @@ def test_an_empty_row_without_intercept_changes_nothing(rule):
     before = learner.state.cells.copy()
     learner.learn(rows_of(sparse.csr_matrix((3, 25), dtype=np.float32), learner), np.ones(3))
     assert (learner.state.cells == before).all()
-    assert learner.tally["rows"] == learner.tally["mistakes"] == 3
-    assert learner.tally["updates"] == 0
+    assert learner.statistics["rows"] == learner.statistics["mistakes"] == 3
+    assert learner.statistics["updates"] == 0
 
 
 @pytest.mark.parametrize("rule", RULES, ids=rule_id)

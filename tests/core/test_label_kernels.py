@@ -46,12 +46,12 @@ def test_agrees_with_the_reference(rule, k, update, dtype, tolerance, intercept)
     np.testing.assert_allclose(learner.state.variance.T, slow.variance, rtol=tolerance)
     for ours, theirs in zip(learner.margins(rows), slow.margins(dense), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance * np.abs(theirs).max())
-    assert learner.tally["rows"] == slow.binary.rows
-    assert learner.tally["updates"] > 0
+    assert learner.statistics["rows"] == slow.binary.rows
+    assert learner.statistics["updates"] > 0
     if not (isinstance(rule, rules.CW) and rule.phi == 0):  # whose margins are exactly 0 after an update, or nearly so
-        assert learner.tally["updates"] == slow.updates
-        assert learner.tally["mistakes"] == slow.mistakes
-    assert learner.tally["unsolved"] == 0
+        assert learner.statistics["updates"] == slow.updates
+        assert learner.statistics["mistakes"] == slow.mistakes
+    assert learner.statistics["unsolved"] == 0
 
 
 @pytest.mark.parametrize("n_labels", [3, 4, 5, 7, 8, 11, 16, 17, 19, 20, 21, 33, 45])
@@ -116,7 +116,7 @@ def test_exact_updates_meet_the_kkt_conditions(rule, seed, n_labels, scale):
         assert (np.abs(slack[(alphas > 1e-9) & ~capped]) <= 1e-8 * size).all()
         if rule.kind == "pa-i":
             assert (alphas <= rule.strength * (1 + 1e-9)).all()
-    assert model.tally["unsolved"] == 0
+    assert model.statistics["unsolved"] == 0
 
 
 @pytest.mark.parametrize("sweeps", [1, 2, 3])
@@ -126,7 +126,7 @@ def test_an_exact_update_that_ends_early_is_counted_and_does_no_harm(rule, sweep
     monkeypatch.setattr(learner, "EXACT_SWEEPS", sweeps)
     model = new_learner(rule, n_labels=20, dtype="float64", n_constraints=None, multiclass_update="exact")
     model.learn(rows_of(X, model), y)
-    assert 0 < model.tally["unsolved"] <= model.tally["updates"]
+    assert 0 < model.statistics["unsolved"] <= model.statistics["updates"]
     assert np.isfinite(model.state.cells).all()
     assert np.abs(model.state.mean).max() < 1e3
 
@@ -145,7 +145,7 @@ def test_an_exact_update_that_ends_early_moves_the_rivals_as_far_as_the_true_lab
         model.learn(rows, y, order=np.array([row]))
         total, alphas = steps_of(model, x, before, int(y[row]))
         assert total == pytest.approx(alphas.sum(), rel=1e-8, abs=1e-10)
-    assert model.tally["unsolved"] > 0
+    assert model.statistics["unsolved"] > 0
 
 
 def test_only_some_rules_have_an_exact_update():
@@ -218,7 +218,7 @@ def test_any_chunking_gives_the_same_bits(rule, k, update):
         chunked.learn(rows_of(X[part], chunked), y[part])
     assert whole.state.cells.tobytes() == chunked.state.cells.tobytes()
     assert whole.state.average.tobytes() == chunked.state.average.tobytes()
-    assert whole.tally == chunked.tally
+    assert whole.statistics == chunked.statistics
 
 
 @pytest.mark.parametrize("n_labels", [3, 12])
@@ -255,7 +255,7 @@ def test_a_row_that_overflows_changes_nothing(k, update, n_labels):
         model.learn(rows_of(X, model), y)
     short.learn(rows_of(X[:20], short), y[:20])
     assert (model.state.cells == short.state.cells).all()
-    assert model.tally == short.tally
+    assert model.statistics == short.statistics
 
 
 def test_a_score_that_overflows_changes_nothing():
@@ -265,7 +265,7 @@ def test_a_score_that_overflows_changes_nothing():
     with pytest.raises(DataError, match="row 0"):
         model.learn(rows_of(sparse.csr_matrix(np.full((1, 2), 10.0)), model), np.array([1.0]))
     assert (model.state.cells == before).all()
-    assert model.tally["rows"] == 0
+    assert model.statistics["rows"] == 0
 
 
 @pytest.mark.parametrize("n_labels", [2, 3])
@@ -327,7 +327,7 @@ def test_an_empty_row_without_intercept_changes_nothing(rule):
     before = model.state.cells.copy()
     model.learn(rows_of(sparse.csr_matrix((3, 25), dtype=np.float32), model), np.array([0.0, 1.0, 3.0]))
     assert (model.state.cells == before).all()
-    assert model.tally["rows"] == model.tally["mistakes"] == 3
+    assert model.statistics["rows"] == model.statistics["mistakes"] == 3
 
 
 def test_equal_scores_rank_the_lower_label_first():

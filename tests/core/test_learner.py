@@ -21,7 +21,7 @@ from tests.cases import RULES, new_learner, random_rows, rows_of, rule_id
 
 
 def bits(learner):
-    return learner.state.cells.tobytes() + learner.state.average.tobytes() + repr(learner.tally).encode()
+    return learner.state.cells.tobytes() + learner.state.average.tobytes() + repr(learner.statistics).encode()
 
 
 def slices(X, cuts):
@@ -131,7 +131,7 @@ def test_h12_a_million_updates_of_one_feature_leave_a_variance():
     X, y = np.array([[1.0], [1.0]]), np.array([1.0, -1.0])
     learner = new_learner(rules.AROW(regularization=1e-3), 1, fit_intercept=False)
     learner.learn(rows_of(X, learner), y, order=np.resize(np.arange(2), 10**6))
-    assert learner.tally["updates"] == 10**6
+    assert learner.statistics["updates"] == 10**6
     assert learner.state.variance[1] >= learner.state.floor > 0
     assert np.isfinite(learner.state.mean[1])
 
@@ -174,7 +174,7 @@ def test_defaults_do_not_depend_on_the_scale_of_the_features(rule):
         rows = rows_of(X * np.float32(scale), learner)
         learner.learn(rows, y)
         decisions.append(learner.margins(rows)[0] > 0)
-        assert learner.tally["updates"] > 0
+        assert learner.statistics["updates"] > 0
     assert (decisions[0] == decisions[1]).all()
     assert (decisions[2] == decisions[1]).all()
 
@@ -190,11 +190,11 @@ def test_a_prediction_during_a_pass_is_not_kept_after_it(monkeypatch):
 
 def test_options_that_the_state_was_built_with_cannot_change():
     learner = new_learner(rules.AROW(regularization=1.0))
-    learner.go_on_with(rules.AROW(regularization=5.0), Training(epochs=3))
+    learner.reconfigure(rules.AROW(regularization=5.0), Training(epochs=3))
     assert learner.rule.regularization == 5.0
     for name, change in (("dtype", "float64"), ("initial_variance", 2.0), ("fit_intercept", False)):
         with pytest.raises(ValueError, match=f"{name} cannot change"):
-            learner.go_on_with(rules.AROW(), Training(**{name: change}))
+            learner.reconfigure(rules.AROW(), Training(**{name: change}))
 
 
 def test_unknown_labels_are_named():

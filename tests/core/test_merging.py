@@ -62,17 +62,17 @@ def test_posterior_is_sequential_training_where_every_row_updates():
     rule = rules.AROW(1e3, covariance="full")
     whole = learner_of(rule, n_features=20)
     whole.learn(as_rows(X, whole.state.dtype), y)
-    assert whole.tally["updates"] == len(y)
+    assert whole.statistics["updates"] == len(y)
     parts = []
     for shard in range(7):
         learner = learner_of(rule, n_features=20)
         learner.learn(as_rows(X[shard::7], learner.state.dtype), y[shard::7].copy())
-        assert learner.tally["updates"] == len(y[shard::7])
+        assert learner.statistics["updates"] == len(y[shard::7])
         parts.append(learner)
     together = merged(parts, "posterior")
     assert_close(together, whole, 1e-9)
-    assert together.tally["rows"] == whole.tally["rows"]
-    assert together.tally["updates"] == whole.tally["updates"]
+    assert together.statistics["rows"] == whole.statistics["rows"]
+    assert together.statistics["updates"] == whole.statistics["updates"]
 
 
 def test_posterior_of_regressions_is_ridge_regression_on_all_rows():
@@ -118,7 +118,7 @@ def test_order_and_tree_do_not_matter(rule, n_labels, how):
             sums[i] += sums.pop(j)
         other = sums[0].learner()
         assert_close(other, straight, 1e-12)
-        assert other.tally["rows"] == straight.tally["rows"]
+        assert other.statistics["rows"] == straight.statistics["rows"]
 
 
 @pytest.mark.parametrize("rule", [rules.AROW(0.7), rules.CW(0.8), rules.AROW(0.7, covariance="full")], ids=rule_id)
@@ -216,7 +216,7 @@ def test_regressions_merge_in_any_order_and_go_on_from_a_base(tmp_path):
         learner.learn(as_rows(X[part::4], learner.state.dtype), t[part::4].copy())
         sums += Sum.of("posterior", learner, f"model {part}", base)
     together = sums.learner(base)
-    assert together.tally["rows"] == 20 + 400
+    assert together.statistics["rows"] == 20 + 400
     assert together.scale > 0
     model_file.save(together, tmp_path / "m.npz")
     assert model_file.load(tmp_path / "m.npz").scale == together.scale
@@ -319,7 +319,7 @@ def test_the_command_line_merges_as_python_does(text, tmp_path, how):
     assert (found.coef_ == expected.coef_).all()
     assert (found.variance_ == expected.variance_).all()
     assert report["models"] == 3
-    assert report["rows"] == found._learner.tally["rows"]
+    assert report["rows"] == found._learner.statistics["rows"]
     assert report["labels"] == ["-1", "+1"]
     words = succeed("merge", *paths, "-m", tmp_path / "all.npz")
     assert "merged from 3 models: " in words.out
@@ -350,7 +350,7 @@ def test_what_all_models_went_on_from_counts_once(tmp_path, how):
         model.save(paths[-1])
     base.save(tmp_path / "base.npz")
     together = package.merge(models, how, base=base)
-    assert together._learner.tally["rows"] == len(y)
+    assert together._learner.statistics["rows"] == len(y)
     if how == "posterior":
         whole = package.AROWClassifier(**options).fit(X, y)
         np.testing.assert_allclose(together.coef_, whole.coef_, rtol=1e-9)
@@ -383,4 +383,4 @@ def test_adding_sums_leaves_them_as_they_were():
     for name in ("_spread", "_place"):
         assert (getattr(one, name) == getattr(before, name)).all()
     assert one.count == 1
-    assert one._tally == before._tally
+    assert one._statistics == before._statistics

@@ -95,7 +95,7 @@ def test_a_model_comes_back_bit_for_bit_and_goes_on_learning(rule, dtype, tmp_pa
     assert (again.classes == learner.classes).all()
     for each in (learner, again):
         each.learn(rows, y)
-    assert again.tally == learner.tally
+    assert again.statistics == learner.statistics
     assert again.state.cells.tobytes() == learner.state.cells.tobytes()
     assert again.state.average.tobytes() == learner.state.average.tobytes()
     assert (again.margins(rows)[0] == learner.margins(rows)[0]).all()
@@ -283,7 +283,7 @@ def test_m04_m05_a_false_header_with_a_fitting_checksum_is_found(saved, changes)
 
 @pytest.mark.parametrize("name", ["rows", "updates", "mistakes", "unsolved", "loss", "surprise", "squares"])
 def test_x09_counts_that_cannot_be_or_that_would_overflow_are_refused(name, saved):
-    """One entry of a sound tally at a time."""
+    """One entry of a sound statistics at a time."""
     counted = name in ("rows", "updates", "mistakes", "unsolved")
     odd = [-1, -0.5, float("inf"), float("nan"), "5", None, [], True]
     odd += [1.0, 2**53 + 1, 2**63 - 1, 2**70] if counted else [-float("inf")]
@@ -299,7 +299,7 @@ def test_x09_counts_that_cannot_be_or_that_would_overflow_are_refused(name, save
     learner = model_file.load(saved)
     X, y = random_rows(20, 5)
     learner.learn(rows_of(X, learner), y)  # which adds to it, without an overflow
-    assert learner.tally[name] >= most
+    assert learner.statistics[name] >= most
 
 
 @pytest.mark.parametrize(("bits", "sound"), [(0, True), (2, True), (3, False), (1, False), (-1, False), (2.0, False)])
@@ -547,7 +547,7 @@ def test_m14_links_stay_and_folders_and_pipes_are_refused(learner, saved, tmp_pa
         model_file.save(learner, tmp_path / "no such folder" / "m.npz")
     longest = tmp_path / ("m" * 251 + ".npz")
     model_file.save(learner, longest)
-    assert model_file.load(longest).tally == learner.tally
+    assert model_file.load(longest).statistics == learner.statistics
 
 
 def test_a_file_that_is_replaced_keeps_its_mode(learner, saved):
@@ -638,14 +638,14 @@ folder = os.path.dirname(path)
 learner = Learner(rules.CW(), Training(), np.array([0, 1]), 30_000)
 
 def save():
-    learner.tally["rows"] += 1
-    learner.state.mean[:] = learner.tally["rows"]
+    learner.statistics["rows"] += 1
+    learner.state.mean[:] = learner.statistics["rows"]
     model_file.save(learner, path)
 
 def whole():
     found = model_file.load(path)
-    assert (found.state.mean == found.tally["rows"]).all(), "neither the old nor the new model"
-    return found.tally["rows"]
+    assert (found.state.mean == found.statistics["rows"]).all(), "neither the old nor the new model"
+    return found.statistics["rows"]
 
 def left_behind():
     return [entry for entry in os.scandir(folder) if entry.name.startswith(atomic_file.PREFIX)]
@@ -667,8 +667,8 @@ for kill in range(kills):
     os.kill(child, signal.SIGKILL)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     rows = whole()
-    assert rows >= learner.tally["rows"], "an older model has come back"
-    learner.tally["rows"] = rows
+    assert rows >= learner.statistics["rows"], "an older model has come back"
+    learner.statistics["rows"] = rows
     remains = left_behind()
     torn += bool(remains)
     assert len(remains) <= 1

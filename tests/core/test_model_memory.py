@@ -40,7 +40,7 @@ def dense(n_features, rule=None, n_labels=2):
     """A learner all of whose weights were touched."""
     learner = Learner(rule or rules.AROW(), Training(), np.arange(n_labels), n_features)
     learner.state.mean[:] = np.random.default_rng(0).standard_normal(learner.state.mean.shape, np.float32)
-    learner.tally.update(rows=7, updates=5, squares=40.0)
+    learner.statistics.update(rows=7, updates=5, squares=40.0)
     return learner
 
 

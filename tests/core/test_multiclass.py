@@ -14,7 +14,7 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.exceptions import ConvergenceWarning
 
 import cwlearn as package
-from cwlearn.cli.terminal import Attendant
+from cwlearn.cli.terminal import TerminalMonitor
 from cwlearn.core import learner, model_file, rules, sealed_archive
 from cwlearn.core.learner import Learner, Training
 from cwlearn.core.states import base as state
@@ -196,7 +196,7 @@ def test_late_labels_make_the_run_begin_again_but_once(tmp_path, monkeypatch):
     model = run.train()
     assert model.classes.tolist() == list(range(12))
     assert len(passes) == 2
-    assert model.tally["rows"] == run.done == 96
+    assert model.statistics["rows"] == run.done == 96
     assert set(run.labels.counts.values()) == {8}
     plain = Run([str(path.with_suffix(""))], rules.AROW(), Training(epochs=1, shuffle=False))
     assert bits(plain.train()) == bits(model)
@@ -473,11 +473,11 @@ def test_a_checkpoint_of_fewer_labels_is_not_recommended(tmp_path):
     """A label turns up late, so the run begins again; what was kept before that is worth nothing."""
     path = tmp_path / "late.svm.gz"
     path.write_bytes(gzip.compress(("".join("0 1:1\n1 2:1\n" * 200) + "2 3:1\n").encode()))
-    attendant = Attendant(quiet=True, checkpoint=str(tmp_path / "ck"), minutes=1e-9)
-    run = Run([str(path)], rules.AROW(), Training(epochs=1, shuffle=False), watch=attendant, chunk_bytes=256)
+    monitor = TerminalMonitor(quiet=True, checkpoint=str(tmp_path / "ck"), minutes=1e-9)
+    run = Run([str(path)], rules.AROW(), Training(epochs=1, shuffle=False), monitor=monitor, chunk_bytes=256)
     kept = []
-    original = attendant.restarted
-    attendant.restarted = lambda: (kept.append(attendant.kept), original(), kept.append(attendant.kept))
+    original = monitor.restarted
+    monitor.restarted = lambda: (kept.append(monitor.kept), original(), kept.append(monitor.kept))
     run.train()
     assert kept[0] > 0
     assert kept[1] == 0

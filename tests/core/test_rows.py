@@ -353,7 +353,7 @@ def test_c28_f21_rows_and_entries_are_counted_in_64_bits(build, index, monkeypat
     far.learn(Rows(indptr, indices, values, squares, 4), y, order=np.array([row]))
     rows = as_rows(np.array([[0, 2, 0, 5]]), FLOAT32)
     near.learn(rows, np.ones(1))
-    assert near.tally["updates"] == 1
+    assert near.statistics["updates"] == 1
     assert (far.state.cells == near.state.cells).all()
     assert far.margins(Rows(indptr[row:], indices, values, squares[:1], 4)) == near.margins(rows)
 

@@ -37,7 +37,7 @@ def test_a_learning_curve_ends_with_all_rows(data):
     assert (np.diff(shown.rows) > 0).all()
     order = np.random.RandomState(0).permutation(400)
     whole = package.AROWClassifier().partial_fit(X[:400][order], y[:400][order], classes=[0, 1])
-    assert shown.progressive_error[-1] == whole._learner.tally["mistakes"] / 400
+    assert shown.progressive_error[-1] == whole._learner.statistics["mistakes"] / 400
     assert shown.test_error[-1] == pytest.approx(1 - whole.score(X[400:], y[400:]))
     assert shown.line_.get_ydata().tolist() == shown.progressive_error.tolist()
     assert shown.ax_.get_xscale() == "log"

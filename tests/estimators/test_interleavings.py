@@ -23,7 +23,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 import cwlearn as package
-from cwlearn.cli.terminal import Attendant
+from cwlearn.cli.terminal import TerminalMonitor
 from cwlearn.core import learner as learner_module
 from cwlearn.core import merging, rules
 from cwlearn.core.learner import Learner, Training
@@ -32,7 +32,7 @@ from cwlearn.errors import DataError
 from cwlearn.estimators.algorithms import CLASSIFIERS
 from cwlearn.parallel.shards import Sharing, train_in_threads
 from cwlearn.parallel.tasks import Plan
-from cwlearn.text.run import Run, Space
+from cwlearn.text.run import Resources, Run
 from cwlearn.text.sources import part_name, split
 from cwlearn.text.svmlight import Reader, Reading
 from tests.cases import RULES, labelled_rows, random_rows, rule_id
@@ -286,7 +286,7 @@ def test_kernel_models_that_are_kept_and_copied_are_those_of_the_straight_run_bu
     with TemporaryDirectory() as folder:
         story, X = told(estimator, n_labels, first, steps, folder)
         straight = clone(story.model)._adopt(story.straight())
-        assert story.model._learner.tally["updates"] == straight._learner.tally["updates"]
+        assert story.model._learner.statistics["updates"] == straight._learner.statistics["updates"]
         for ours, theirs in zip(story.model.margin(X), straight.margin(X), strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
 
@@ -345,7 +345,7 @@ def dense_sum(learners, how, base, block, width):
         return np.mean(means, axis=0), np.mean(covariances, axis=0)
     precisions = [np.linalg.inv(covariance) for covariance in covariances]
     total, place = sum(precisions), sum(A @ mean for A, mean in zip(precisions, means, strict=True))
-    rows = [learner.tally["rows"] for learner in learners]
+    rows = [learner.statistics["rows"] for learner in learners]
     first, count = np.zeros(width + 1), len(learners)
     if base is not None:
         first, S = gaussian(base, block, width)
@@ -385,7 +385,7 @@ def test_a_run_that_is_interrupted_again_and_again_comes_to_the_bits_of_one_that
         expected = model.read_bytes()
         model.unlink()
 
-        learned, left = Attendant.learned, 0
+        learned, left = TerminalMonitor.learned, 0
 
         def interrupted(self, run, rows):
             nonlocal left
@@ -394,7 +394,7 @@ def test_a_run_that_is_interrupted_again_and_again_comes_to_the_bits_of_one_that
                 os.kill(os.getpid(), signal.SIGINT)
             learned(self, run, rows)
 
-        patch.setattr(Attendant, "learned", interrupted)
+        patch.setattr(TerminalMonitor, "learned", interrupted)
         checkpoint, resume = Path(folder, "m.npz.checkpoint"), []
         for left in stops:  # noqa: B007
             if cwlearn(*words, *resume, "--checkpoint", 60).status == 0:
@@ -499,7 +499,7 @@ def test_t01_any_text_is_learned_to_the_same_bits_by_any_number_of_threads(rule,
         training = Training(epochs=epochs, shuffle=epochs > 1, random_state=3)
         found = set()
         for threads in THREADS:
-            space, reading = Space(threads=threads), Reading(on_bad_line="skip")
+            space, reading = Resources(threads=threads), Reading(on_bad_line="skip")
             try:
                 learner = Run([str(path)], rule, training, reading, space, chunk_bytes=chunk_bytes).train()
                 found.add(str((bits(learner), learner.label_texts)))

@@ -64,7 +64,7 @@ def test_the_linear_kernel_gives_the_full_covariance(rule, n_labels, update, int
     for learner in (full, dual):
         for _ in range(3):
             learner.learn(rows_of(X), y)
-    assert full.tally["mistakes"] == dual.tally["mistakes"]
+    assert full.statistics["mistakes"] == dual.statistics["mistakes"]
     for ours, expected in zip(dual.margins(rows_of(X)), full.margins(rows_of(X)), strict=True):
         np.testing.assert_allclose(ours, expected, rtol=1e-7, atol=1e-7 * np.abs(expected).max())
 

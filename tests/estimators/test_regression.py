@@ -106,9 +106,9 @@ def test_the_diagonal_one_agrees_with_its_formula(projection, dtype):
     tolerance = 1e-3 if dtype == "float32" else 1e-10
     np.testing.assert_allclose(learner.state.mean, mean, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(learner.state.variance, s, rtol=tolerance)
-    assert learner.tally["loss"] == pytest.approx(loss, rel=tolerance)
-    assert learner.tally["surprise"] == pytest.approx(surprise, rel=tolerance)
-    assert learner.tally["mistakes"] == 0
+    assert learner.statistics["loss"] == pytest.approx(loss, rel=tolerance)
+    assert learner.statistics["surprise"] == pytest.approx(surprise, rel=tolerance)
+    assert learner.statistics["mistakes"] == 0
     assert learner.noise == pytest.approx(r)
     assert learner.scale == pytest.approx(surprise / np.arange(1, len(t) + 1).sum(), rel=tolerance)
     assert learner.progressive_error() == pytest.approx(np.sqrt(loss / len(t)), rel=tolerance)
@@ -213,7 +213,7 @@ def test_chunks_files_and_warm_starts_go_on_to_the_same_bits(covariance, tmp_pat
     warm = package.AROWRegressor(covariance=covariance, warm_start=True, epochs=1, shuffle=False)
     warm.fit(X[:100], t[:100]).fit(X[100:], t[100:])
     for other in (chunked, warm):
-        assert other._learner.tally == whole._learner.tally
+        assert other._learner.statistics == whole._learner.statistics
         for ours, theirs in zip(other.predict(X, return_std=True), whole.predict(X, return_std=True), strict=True):
             assert (ours == theirs).all()
 
@@ -342,7 +342,7 @@ def test_resuming_goes_on_to_the_same_bits(data, tmp_path):
     succeed("train", tmp_path / "a.svm", "-m", tmp_path / "part", "--features", "20", *options)
     succeed("train", tmp_path / "b.svm", "-m", tmp_path / "part", "--resume", tmp_path / "part", "--epochs", "1")
     whole, part = (model_file.load(tmp_path / name) for name in ("whole", "part"))
-    assert whole.tally == part.tally
+    assert whole.statistics == part.statistics
     assert (whole.state.means == part.state.means).all()
 
 

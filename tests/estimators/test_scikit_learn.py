@@ -202,7 +202,7 @@ def test_parameters_that_change_between_calls_are_heard_or_refused():
     X, y = np.eye(6), [0, 1, 0, 1, 0, 1]
     model = AROWClassifier(warm_start=True, epochs=1, random_state=0).fit(X, y)
     model.set_params(epochs=5).fit(X, y)
-    assert model._learner.tally["rows"] == 6 * 6
+    assert model._learner.statistics["rows"] == 6 * 6
     model.set_params(regularization=100.0).partial_fit(X, y)
     assert model._learner.rule.regularization == 100.0
     with pytest.raises(ValueError, match="dtype cannot change from 'float32' to 'float64'"):
@@ -215,7 +215,7 @@ def test_first_calls_from_several_threads_lose_nothing():
         model = AROWClassifier()
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(lambda row: model.partial_fit(X[[row]], y[[row]], classes=[0, 1]), range(8)))  # noqa: B023
-        assert model._learner.tally["rows"] == 8
+        assert model._learner.statistics["rows"] == 8
 
 
 def test_c30_weights_that_make_no_sense_are_refused():

@@ -32,11 +32,11 @@ from cwlearn.cli.common import feature_names
 from cwlearn.core.learner import Learner
 from cwlearn.errors import DataError
 from cwlearn.evaluation import comparison
-from cwlearn.evaluation.candidates import CONTESTANTS, USUAL
-from cwlearn.evaluation.data_sets import Problem, dealt
+from cwlearn.evaluation.candidates import CANDIDATES, USUAL
+from cwlearn.evaluation.data_sets import DataSet, dealt
 from cwlearn.evaluation.report import page
 from cwlearn.evaluation.significance import holm, mark, mcnemar, ranks
-from cwlearn.evaluation.trials import Terms, chosen, trial
+from cwlearn.evaluation.trials import TrialSettings, chosen, trial
 from tests.cases import word_counts
 from tests.text_cases import fail, random_text, succeed
 
@@ -76,11 +76,11 @@ def test_holm_by_hand():
     assert holm([]).tolist() == []
 
 
-def of_noise(rng, contestants=8, rows=300):
+def of_noise(rng, candidates=8, rows=300):
     """A comparison of classifiers that all guess."""
-    problem = SimpleNamespace(name="noise", folds=1)
-    names = [SimpleNamespace(name=f"guess {number}", title="") for number in range(contestants)]
-    found = comparison.Comparison([problem], names, [0.0], Terms())
+    data_set = SimpleNamespace(name="noise", folds=1)
+    names = [SimpleNamespace(name=f"guess {number}", title="") for number in range(candidates)]
+    found = comparison.Comparison([data_set], names, [0.0], TrialSettings())
     for one in names:
         wrong = np.flatnonzero(rng.random(rows) < 0.5).tolist()
         found.outcomes["noise", 0.0, one.name, 0] = SimpleNamespace(error=len(wrong) / rows, wrong=wrong)
@@ -93,7 +93,7 @@ def test_x07_of_classifiers_that_all_guess_none_is_called_clearly_better():
     corrected = raw = 0
     for _ in range(300):
         found = of_noise(rng)
-        best, *others = (found.contestants[j].name for j in found.order(0.0))
+        best, *others = (found.candidates[j].name for j in found.order(0.0))
         corrected += any(found.corrected_p_value("noise", 0.0, best, other) < 0.05 for other in others)
         raw += any(found.p_value("noise", 0.0, best, other) < 0.05 for other in others)
     assert corrected <= 15 + 3 * (300 * 0.05 * 0.95) ** 0.5 < 100 < raw  # one in twenty, and three deviations
@@ -136,10 +136,10 @@ def test_folds_are_disjoint_whole_and_fair(folds):
 
 @pytest.mark.parametrize("folds", [2, 3, 10])
 def test_rows_to_learn_to_check_and_to_test_never_meet(data, folds):
-    problem = Problem.of("data", *data, folds, seed=0)
+    data_set = DataSet.of("data", *data, folds, seed=0)
     for fold in range(folds):
-        test, check = problem.fold(fold), problem.check(fold)
-        train = problem.rest(test, check)
+        test, check = data_set.fold(fold), data_set.check(fold)
+        train = data_set.rest(test, check)
         parts = [set(range(200)[test]), set(range(200)[check]), set(train.tolist())]
         assert all(parts)
         assert sum(map(len, parts)) == len(set.union(*parts)) == 200
@@ -147,40 +147,40 @@ def test_rows_to_learn_to_check_and_to_test_never_meet(data, folds):
 
 def test_noise_is_in_as_many_labels_as_asked_for_and_never_right():
     X, y = sparse.eye(9000, format="csr"), np.arange(9000) % 3
-    problem = Problem.of("data", X, y, 3, seed=0)
-    noisy = problem.noisy(0.2, 0)
-    assert np.mean(noisy != problem.y) == pytest.approx(0.2, abs=0.02)
-    assert (problem.noisy(0.2, 0) == noisy).all()
-    assert set(((noisy - problem.y) % 3)[noisy != problem.y]) == {1, 2}
+    data_set = DataSet.of("data", X, y, 3, seed=0)
+    noisy = data_set.noisy(0.2, 0)
+    assert np.mean(noisy != data_set.y) == pytest.approx(0.2, abs=0.02)
+    assert (data_set.noisy(0.2, 0) == noisy).all()
+    assert set(((noisy - data_set.y) % 3)[noisy != data_set.y]) == {1, 2}
 
 
 def test_nothing_is_chosen_by_test_rows(data):
     """Whatever the labels of a fold are, its setting, epochs and model stay the same."""
-    problem = Problem.of("data", *data, 4, seed=0)
-    changed = problem.y.copy()
-    changed[problem.fold(1)] = 1 - changed[problem.fold(1)]
-    for contestant in (CONTESTANTS["cw"], CONTESTANTS["svm"]):
-        picks = [chosen(contestant, problem, labels, 1, Terms(3)) for labels in (problem.y, changed)]
+    data_set = DataSet.of("data", *data, 4, seed=0)
+    changed = data_set.y.copy()
+    changed[data_set.fold(1)] = 1 - changed[data_set.fold(1)]
+    for candidate in (CANDIDATES["cw"], CANDIDATES["svm"]):
+        picks = [chosen(candidate, data_set, labels, 1, TrialSettings(3)) for labels in (data_set.y, changed)]
         assert picks[0] == picks[1]
-        outcome = trial(contestant, problem, 0.0, 1, Terms(3))
+        outcome = trial(candidate, data_set, 0.0, 1, TrialSettings(3))
         assert outcome.setting == picks[0].setting
-        other = replace(problem, y=changed)
-        flipped = trial(contestant, other, 0.0, 1, Terms(3))
-        tested = set(range(200)[problem.fold(1)])
+        other = replace(data_set, y=changed)
+        flipped = trial(candidate, other, 0.0, 1, TrialSettings(3))
+        tested = set(range(200)[data_set.fold(1)])
         assert set(flipped.wrong) == tested - set(outcome.wrong)
 
 
 def test_noise_is_in_training_only(data):
-    problem = Problem.of("data", *data, 4, seed=0)
-    outcome = trial(CONTESTANTS["arow"], problem, 0.3, 0, Terms(2))
+    data_set = DataSet.of("data", *data, 4, seed=0)
+    outcome = trial(CANDIDATES["arow"], data_set, 0.3, 0, TrialSettings(2))
     assert outcome.rows == 50
-    labels = problem.noisy(0.3, 0)
-    pupil = CONTESTANTS["arow"].pupil(
-        outcome.setting, problem, labels, problem.rest(problem.fold(0)), Terms(2).seed_of(0, True)
+    labels = data_set.noisy(0.3, 0)
+    fitted = CANDIDATES["arow"].fitted(
+        outcome.setting, data_set, labels, data_set.rest(data_set.fold(0)), TrialSettings(2).seed_of(0, True)
     )
     for _ in range(outcome.epochs):
-        pupil.study()
-    wrong = np.flatnonzero(pupil.predict(problem.fold(0)) != problem.y[problem.fold(0)]) + problem.fold(0).start
+        fitted.fit_epoch()
+    wrong = np.flatnonzero(fitted.predict(data_set.fold(0)) != data_set.y[data_set.fold(0)]) + data_set.fold(0).start
     assert wrong.tolist() == outcome.wrong
 
 
@@ -243,7 +243,7 @@ def test_who_did_not_take_part_everywhere_is_not_the_best(data):
     X, y = load_breast_cancer(return_X_y=True)
     found = evaluation.compare({"cells": (X, y), "words": data}, algorithms=["perceptron", "lda"], folds=3, epochs=1)
     assert found.error("cells", 0.0, "lda") < found.error("cells", 0.0, "perceptron")
-    assert [found.contestants[j].name for j in found.order(0.0)] == ["perceptron", "lda"]
+    assert [found.candidates[j].name for j in found.order(0.0)] == ["perceptron", "lda"]
     text = page(found)
     assert not re.search(r"\bnan\b", text)
     assert 'title="for dense rows of at most 2,000 features">left out<' in text
@@ -257,10 +257,10 @@ def test_a_lead_that_is_not_one_everywhere_is_not_called_clear():
     good, bad = DummyClassifier(strategy="uniform", random_state=0), DummyClassifier(strategy="most_frequent")
     found = evaluation.compare(sets, algorithms={"good": good, "bad": bad, "cw": "cw"}, folds=3, epochs=2)
     text = page(found)
-    best = found.contestants[found.order(0.0)[0]]
+    best = found.candidates[found.order(0.0)[0]]
     beaten = [
         other.name
-        for other in found.contestants
+        for other in found.candidates
         if other is not best
         and all(
             found.corrected_p_value(name, 0.0, best.name, other.name) < 0.05
@@ -285,7 +285,7 @@ def test_errors_say_who_and_where(data, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(Learner, "learn", learn)
-        row = Problem.of("data", X, y, 3, 0).order[5]
+        row = DataSet.of("data", X, y, 3, 0).order[5]
         with pytest.raises(DataError, match=rf"data: cw, fold 1 of 3: row {row}: cannot be learned"):
             evaluation.compare(X, y, algorithms=["cw"], folds=3, epochs=1, workers=1)
     with pytest.raises(DataError, match=r"data: mine, fold 1 of 3: ValueError: it predicts .* is it a classifier"):
@@ -299,10 +299,10 @@ def test_estimators_see_the_labels_and_keep_their_seeds(data):
     algorithms = {"weighted": weighted, "seeded": seeded, "piped": piped}
     found = [evaluation.compare(*data, algorithms=algorithms, folds=3, seed=seed) for seed in (0, 0)]
     assert without_seconds(found[0]) == without_seconds(found[1])
-    problem = found[0].problems[0]
-    train = problem.rest(problem.fold(0))
-    expected = clone(seeded).fit(problem.X[train], problem.classes[problem.y[train]])
-    wrong = expected.predict(problem.X[problem.fold(0)]) != problem.classes[problem.y[problem.fold(0)]]
+    data_set = found[0].data_sets[0]
+    train = data_set.rest(data_set.fold(0))
+    expected = clone(seeded).fit(data_set.X[train], data_set.classes[data_set.y[train]])
+    wrong = expected.predict(data_set.X[data_set.fold(0)]) != data_set.classes[data_set.y[data_set.fold(0)]]
     assert found[0].of("data", 0.0, "seeded")[0].wrong == np.flatnonzero(wrong).tolist()
 
 
@@ -317,7 +317,7 @@ def test_blas_has_one_thread_for_each_trial():
     assert set(seen) == {1}
 
 
-@pytest.mark.parametrize("name", CONTESTANTS)
+@pytest.mark.parametrize("name", CANDIDATES)
 def test_every_contestant_learns(name):
     X, y = load_iris(return_X_y=True)
     labels = y if name in ("lda", "cw") else y > 0
@@ -383,7 +383,7 @@ def test_labels_must_be_two_or_more_and_not_too_rare(data):
 # -- journals ----------------------------------------------------------------------------------------------------------
 
 
-class Interrupts(comparison.Watch):
+class Interrupts(comparison.TrialMonitor):
     def __init__(self, after):
         self.left = after
 
@@ -397,10 +397,10 @@ def test_a_comparison_that_was_interrupted_goes_on(data, found, tmp_path):
     path = tmp_path / "journal"
     options = {"algorithms": FEW, "folds": 4, "epochs": 3, "journal": path}
     with pytest.raises(KeyboardInterrupt):
-        evaluation.compare(*data, **options, watch=Interrupts(5))
+        evaluation.compare(*data, **options, monitor=Interrupts(5))
     kept = path.read_text().splitlines()
     assert 6 <= len(kept) < 17
-    path.write_text("\n".join(kept) + '\n{"problem": "da')  # a line that was never finished
+    path.write_text("\n".join(kept) + '\n{"data_set": "da')  # a line that was never finished
     again = evaluation.compare(*data, **options)
     assert without_seconds(again) == without_seconds(found)
     assert path.read_text().splitlines()[: len(kept)] == kept
@@ -435,9 +435,9 @@ for _ in range(100):
 @pytest.mark.parametrize(
     "change",
     [
-        {"problem": "other"},
-        {"problem": ["data"]},
-        {"contestant": "arow"},
+        {"data_set": "other"},
+        {"data_set": ["data"]},
+        {"candidate": "arow"},
         {"noise": 0.5},
         {"noise": float("nan")},
         {"fold": 3},
@@ -493,7 +493,7 @@ def test_x09_entries_that_no_trial_can_have_written_are_refused(change, data, tm
     if isinstance(change, dict):
         entry.update(change)
         if change.get("wrong") == "twice":
-            first = Problem.of("data", *data, 3, 0).fold(entry["fold"]).start
+            first = DataSet.of("data", *data, 3, 0).fold(entry["fold"]).start
             entry["wrong"] = [first, first]
         lines[2] = json.dumps(entry).encode()
     elif change == "an entry is left out":
@@ -526,11 +526,11 @@ def test_x09_journals_of_all_kinds_of_contestants_are_taken_back(data, tmp_path)
     path = tmp_path / "journal"
     options = {"algorithms": [*evaluation.ALGORITHMS], "folds": 3, "epochs": 2, "noise": [0.0, 0.1], "journal": path}
     first = evaluation.compare(*data, **options)
-    again = evaluation.compare(*data, **options, watch=NothingBegins())
+    again = evaluation.compare(*data, **options, monitor=NothingBegins())
     assert without_seconds(first) == without_seconds(again)
 
 
-class NothingBegins(comparison.Watch):
+class NothingBegins(comparison.TrialMonitor):
     def begins(self, what):
         raise AssertionError(what)
 

@@ -12,7 +12,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from cwlearn import evaluation
-from cwlearn.evaluation.candidates import CONTESTANTS
+from cwlearn.evaluation.candidates import CANDIDATES
 from cwlearn.evaluation.charts import Line, line_chart, weight_chart
 from cwlearn.evaluation.report import page
 from tests.cases import word_counts
@@ -55,9 +55,9 @@ class Page(HTMLParser):
 def several(data):
     X, y = load_breast_cancer(return_X_y=True)
     digits = load_iris(return_X_y=True)
-    problems = {"words <&>": data, "cells": (X, y), "iris": digits}
+    data_sets = {"words <&>": data, "cells": (X, y), "iris": digits}
     return evaluation.compare(
-        problems, algorithms=["cw", "arow", "perceptron", "naive-bayes", "lda"], folds=3, epochs=3, noise=[0.0, 0.1]
+        data_sets, algorithms=["cw", "arow", "perceptron", "naive-bayes", "lda"], folds=3, epochs=3, noise=[0.0, 0.1]
     )
 
 
@@ -69,13 +69,13 @@ def test_the_page_needs_nothing_else_and_says_what_was_found(several):
     assert not parsed.scripts
     assert "http" not in text
     words = " ".join(parsed.words)
-    for one in several.contestants:
+    for one in several.candidates:
         assert one.title in words
     assert "words <&>" in words
     assert text.count("<svg") >= 3 * 2 * 3
     for title in ("Ranking", "Test error after each epoch", "Progressive error", "Are its probabilities right?"):
         assert title in words
-    best = several.contestants[several.order(0.0)[0]]
+    best = several.candidates[several.order(0.0)[0]]
     assert f"{100 * several.error('cells', 0.0, best.name):.2f}%" in words
 
 
@@ -107,12 +107,14 @@ def test_weights_on_the_page_are_those_of_the_model(data):
     X, y = data
     found = evaluation.compare(X, y, algorithms=["cw"], folds=3, epochs=2)
     setting, epochs = found.setting("data", 0.0, "cw")
-    problem = found.problems[0]
-    weights = found.weights(problem, 0.0, "cw", 5)
-    pupil = CONTESTANTS["cw"].pupil(setting, problem, problem.y, np.arange(200), found.terms.seed_of(0, True))
+    data_set = found.data_sets[0]
+    weights = found.weights(data_set, 0.0, "cw", 5)
+    fitted = CANDIDATES["cw"].fitted(
+        setting, data_set, data_set.y, np.arange(200), found.trial_settings.seed_of(0, True)
+    )
     for _ in range(epochs):
-        pupil.study()
-    mean, deviation = pupil.weights()
+        fitted.fit_epoch()
+    mean, deviation = fitted.weights()
     assert [weight.feature for weight in weights] == np.argsort(-np.abs(mean[:, 0]), kind="stable")[:5].tolist()
     assert [weight.deviation for weight in weights] == [deviation[weight.feature, 0] for weight in weights]
 

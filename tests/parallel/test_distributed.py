@@ -173,9 +173,9 @@ def test_regression_on_a_cluster_is_ridge_regression(client):
 def test_warm_starts_go_on_from_what_was_known(client, files):
     model = package.AROWClassifier(warm_start=True, shuffle=False, epochs=1)
     distributed.fit(model, files[:4], client)
-    first = model._learner.tally["rows"]
+    first = model._learner.statistics["rows"]
     distributed.fit(model, files[4:], client)
-    assert model._learner.tally["rows"] > first
+    assert model._learner.statistics["rows"] > first
 
 
 def test_a_warm_start_survives_the_death_of_all_workers(files):
@@ -248,7 +248,7 @@ def test_only_the_last_model_comes_to_the_client(client, files, monkeypatch):
     distributed.fit(package.AROWClassifier(), files, client, rounds=2)
     seen = [part for answer in seen for part in (answer if isinstance(answer, tuple) else (answer,))]
     models = [answer for answer in seen if hasattr(answer, "state")]
-    sums = [answer.total for answer in seen if isinstance(answer, shard_tasks.Share)]
+    sums = [answer.total for answer in seen if isinstance(answer, shard_tasks.ShardResult)]
     assert len(models) == 1
     assert all(total.count == 0 and not len(total._place) for total in sums)
 

@@ -21,7 +21,7 @@ from cwlearn.parallel import shards
 from cwlearn.parallel import tasks as shard_tasks
 from cwlearn.parallel.shards import Sharing, files_as_shards, train_in_threads
 from cwlearn.parallel.tasks import Plan
-from cwlearn.text.run import Run, Space
+from cwlearn.text.run import Resources, Run
 from cwlearn.text.sources import Part, split
 from cwlearn.text.svmlight import Reader
 from tests.text_cases import bits, fail, labelled_text, random_text, succeed
@@ -112,7 +112,7 @@ def test_later_rounds_begin_with_the_last_merged_model(files):
     second, _ = in_threads(files, rounds=2)
     resumed, _ = in_threads(files, base=first)
     assert bits(second) == bits(resumed)
-    assert second.tally["rows"] == 2 * first.tally["rows"]
+    assert second.statistics["rows"] == 2 * first.statistics["rows"]
 
 
 class Engine:
@@ -200,7 +200,7 @@ def test_shards_that_do_not_fit_into_memory_give_the_same_bits_for_any_number_of
     stores = []
     original = out_of_core.DiskStore
     monkeypatch.setattr(out_of_core, "DiskStore", lambda *args: stores.append(1) or original(*args))
-    plan = Plan(rules.AROW(), Training(epochs=2), "posterior", space=Space(memory=1000), seed=5)
+    plan = Plan(rules.AROW(), Training(epochs=2), "posterior", resources=Resources(memory=1000), seed=5)
     named = files_as_shards([str(path) for path in files], 1)
     found = [train_in_threads(named, Sharing(workers=n), plan, None)[0] for n in (1, 2, 4)]
     assert stores
@@ -442,7 +442,7 @@ def test_train_with_workers(files, tmp_path, flags):
     report = json.loads(succeed("train", *files, "-m", out, "--workers", 2, "--json", *flags).out)
     assert report["shards_left_out"] == []
     learner = model_file.load(out)
-    assert report["rows"] * (2 if "--rounds" in flags else 1) * report["epochs"] == learner.tally["rows"]
+    assert report["rows"] * (2 if "--rounds" in flags else 1) * report["epochs"] == learner.statistics["rows"]
     for workers in (1, 3):
         succeed("train", *files, "-m", tmp_path / "n.npz", "--workers", workers, "--quiet", *flags)
         assert bits(model_file.load(tmp_path / "n.npz")) == bits(learner)
@@ -456,7 +456,7 @@ def test_resuming_with_workers_adds_to_what_was_known(files, tmp_path):
         "train", *files[4:], "-m", tmp_path / "b.npz", "--resume", tmp_path / "a.npz", "--workers", 2, "--epochs", 1
     )
     a, b = (model_file.load(tmp_path / name) for name in ("a.npz", "b.npz"))
-    assert b.tally["rows"] > a.tally["rows"]
+    assert b.statistics["rows"] > a.statistics["rows"]
     assert (b.state.variance <= a.state.variance).all()
 
 

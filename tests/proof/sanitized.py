@@ -62,7 +62,9 @@ def main() -> int:
             "PYTHONPATH": str(folder),
             "LD_PRELOAD": preloaded,
         }
-        if arguments.what == "pytest":  # the fuzzer has only arrays to watch, and no time to watch all other objects
+        if (
+            arguments.what == "pytest"
+        ):  # the fuzzer has only arrays to monitor, and no time to monitor all other objects
             environment["PYTHONMALLOC"] = "malloc"
         return subprocess.run(
             [sys.executable, "-m", *modules, *arguments.words], cwd=folder, env=environment

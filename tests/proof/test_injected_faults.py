@@ -26,7 +26,7 @@ import pytest
 from cwlearn.core import model_file, rules
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.learner import Learner, Training
-from cwlearn.text.run import Run, Space
+from cwlearn.text.run import Resources, Run
 from cwlearn.text.svmlight import Reader
 from tests.cases import labelled_rows, new_learner, random_rows, rows_of
 from tests.text.test_svmlight import everything
@@ -229,7 +229,7 @@ def learn_rows(kind):
     for outcome in Faults(ALLOCATE, least=ARRAY).outcomes(lambda: learner.learn(rows, targets), begin):
         outcomes.append(outcome)
         assert outcome is None or isinstance(outcome, TOLD), outcome
-        done = learner.tally["rows"]
+        done = learner.statistics["rows"]
         if kind in KERNELS:
             for ours, theirs in zip(learner.margins(rows), straight[done].margins(rows), strict=True):
                 np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
@@ -253,7 +253,7 @@ def go_on_from_text(folder):
 
     def run(one, rows=lines):
         path.write_text("".join(rows))
-        return Run([str(path)], rule, training, space=Space(threads=1), learner=one, chunk_bytes=200).train()
+        return Run([str(path)], rule, training, space=Resources(threads=1), learner=one, chunk_bytes=200).train()
 
     straight = [bits(run(copy.deepcopy(learner), [*lines[:done], f"1 {width - 1}:0\n"])) for done in range(1, 101)]
     one = learner
@@ -266,7 +266,7 @@ def go_on_from_text(folder):
     for outcome in Faults(ALLOCATE, least=ARRAY).outcomes(lambda: run(one), begin):
         outcomes.append(outcome)
         assert outcome is one or isinstance(outcome, MemoryError), outcome
-        done = one.tally["rows"]
+        done = one.statistics["rows"]
         if done:
             assert bits(run(one, [f"1 {width - 1}:0\n"])) == straight[done - 1]
     assert done == 100

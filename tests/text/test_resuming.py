@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import cwlearn as package
-from cwlearn.cli.terminal import Attendant
+from cwlearn.cli.terminal import TerminalMonitor
 from cwlearn.core import learner as learner_module
 from cwlearn.core import model_file
 from cwlearn.core.states.diagonal import DiagonalState
@@ -48,12 +48,12 @@ def test_resuming_counts_only_what_is_new(text, tmp_path):
     second = succeed(
         "train", text, "-m", tmp_path / "n.npz", "--resume", tmp_path / "m.npz", "--epochs", 3, "--json"
     ).json
-    tally = model_file.load(tmp_path / "n.npz").tally
+    statistics = model_file.load(tmp_path / "n.npz").statistics
     assert second["rows"] == 61
-    assert tally["rows"] == 5 * 61
-    assert first["updates"] + second["updates"] == tally["updates"]
+    assert statistics["rows"] == 5 * 61
+    assert first["updates"] + second["updates"] == statistics["updates"]
     assert second["progressive_error"] == second["mistakes"] / (3 * 61)
-    assert model_file.load(tmp_path / "m.npz").tally["rows"] == 2 * 61
+    assert model_file.load(tmp_path / "m.npz").statistics["rows"] == 2 * 61
 
 
 def test_a_hashed_model_goes_on_with_its_hashes(tmp_path):
@@ -100,7 +100,7 @@ def test_m11_force_goes_on_with_other_parameters_where_that_makes_sense(text, tm
     succeed(*go_on, "--regularization", 3)
     learner = model_file.load(model)
     assert learner.rule.regularization == 3
-    assert learner.tally["rows"] == 20 * 61
+    assert learner.statistics["rows"] == 20 * 61
     for words in (["-a", "cw"], ["--initial-variance", 0.5], ["--dtype", "float64"]):
         fail(*go_on, *words)
     assert bits(model_file.load(model)) == bits(learner)
@@ -144,7 +144,7 @@ def interrupt(monkeypatch):
 
     def at(number):
         count = 0
-        original = Attendant.learned
+        original = TerminalMonitor.learned
 
         def learned(self, run, rows):
             nonlocal count
@@ -153,7 +153,7 @@ def interrupt(monkeypatch):
                 os.kill(os.getpid(), signal.SIGINT)
             original(self, run, rows)
 
-        monkeypatch.setattr(Attendant, "learned", learned)
+        monkeypatch.setattr(TerminalMonitor, "learned", learned)
 
     return at
 
@@ -174,7 +174,7 @@ def test_a_checkpoint_goes_on_to_the_bits_of_the_run_that_was_not_interrupted(mo
     assert not (tmp_path / "m.npz").exists()
     checkpoint = model_file.load(tmp_path / "m.npz.checkpoint")
     done = checkpoint.unfinished["done"]
-    assert 0 < done == checkpoint.tally["rows"]
+    assert 0 < done == checkpoint.statistics["rows"]
     assert f"interrupted after {done} rows" in outcome.err
     assert f"--resume {tmp_path / 'm.npz.checkpoint'}" in outcome.err
 
@@ -313,16 +313,16 @@ def test_x06_a_checkpoint_does_not_go_on_if_what_it_has_read_was_changed(
 def test_x06_force_learns_from_changed_data_as_new_ones(mode, text, tmp_path, interrupt):
     train = ["train", text, "-m", tmp_path / "m.npz", *MODES[mode], "--quiet"]
     checkpoint = interrupted(train, tmp_path, interrupt).rename(tmp_path / "kept.npz")
-    done = model_file.load(checkpoint).tally["rows"]
+    done = model_file.load(checkpoint).statistics["rows"]
     content = text.read_bytes().decode()
     text.write_text(changed(content), newline="")
     assert "the data have changed" in fail(*train, "--resume", checkpoint)
     succeed(*train, "--resume", checkpoint, "--force")
     epochs = 1 if mode == "one pass" else 3
-    assert model_file.load(tmp_path / "m.npz").tally["rows"] == done + epochs * 61
+    assert model_file.load(tmp_path / "m.npz").statistics["rows"] == done + epochs * 61
     text.write_text(content, newline="")
     succeed(*train, "--resume", checkpoint, "--force")
-    assert model_file.load(tmp_path / "m.npz").tally["rows"] == epochs * 61
+    assert model_file.load(tmp_path / "m.npz").statistics["rows"] == epochs * 61
 
 
 @pytest.mark.usefixtures("small_steps")
@@ -375,14 +375,14 @@ def test_x06_a_checkpoint_that_does_not_say_what_it_has_read_is_refused(record, 
     train = ["train", text, "-m", tmp_path / "m.npz", "--epochs", 1, "--quiet"]
     checkpoint = interrupted(train, tmp_path, interrupt)
     learner = model_file.load(checkpoint)
-    done = learner.tally["rows"]
+    done = learner.statistics["rows"]
     for name in ("lines", "checksum") if not record else ():
         del learner.unfinished[name]
     learner.unfinished |= record
     model_file.save(learner, checkpoint)
     assert "the checkpoint does not say what it has read" in fail(*train, "--resume", checkpoint)
     succeed(*train, "--resume", checkpoint, "--force")
-    assert model_file.load(tmp_path / "m.npz").tally["rows"] == done + 61
+    assert model_file.load(tmp_path / "m.npz").statistics["rows"] == done + 61
 
 
 @pytest.mark.usefixtures("small_steps")
@@ -403,11 +403,11 @@ def test_a_checkpoint_goes_on_with_the_memory_that_it_was_written_with(text, tmp
 def test_m12_force_takes_other_data_as_new_ones(text, tmp_path, interrupt):
     train = ["train", text, "-m", tmp_path / "m.npz", "--epochs", 1, "--quiet"]
     checkpoint = interrupted(train, tmp_path, interrupt)
-    done = model_file.load(checkpoint).tally["rows"]
+    done = model_file.load(checkpoint).statistics["rows"]
     other = tmp_path / "other.svm"
     other.write_text(random_text(seed=3))
     succeed(*train[:1], other, *train[2:], "--resume", checkpoint, "--force")
-    assert model_file.load(tmp_path / "m.npz").tally["rows"] == done + 61
+    assert model_file.load(tmp_path / "m.npz").statistics["rows"] == done + 61
 
 
 @pytest.mark.usefixtures("small_steps")
@@ -449,7 +449,7 @@ def test_ctrl_c_before_a_resumed_run_is_where_it_was_keeps_the_checkpoint_sound(
         assert cwlearn(*train, "--checkpoint", 60, "--resume", checkpoint).status == 130
     assert len(calls) == 1
     kept = model_file.load(checkpoint)
-    assert kept.unfinished["done"] == kept.tally["rows"]
+    assert kept.unfinished["done"] == kept.statistics["rows"]
     assert kept.unfinished == before
     succeed(*train, "--checkpoint", 60, "--resume", checkpoint)
     assert (tmp_path / "m.npz").read_bytes() == expected
@@ -486,7 +486,7 @@ def test_u08_a_second_ctrl_c_leaves_a_sound_checkpoint_or_none(mode, text, tmp_p
 def test_a_checkpoint_can_be_predicted_with_and_inspected(text, tmp_path, interrupt, small_steps):
     train = ["train", text, "-m", tmp_path / "m.npz", "--epochs", 1, "--quiet"]
     checkpoint = interrupted(train, tmp_path, interrupt)
-    done = model_file.load(checkpoint).tally["rows"]
+    done = model_file.load(checkpoint).statistics["rows"]
     assert f"a checkpoint after {done} rows of an unfinished run" in succeed("inspect", checkpoint).out
     assert len(succeed("predict", text, "-m", checkpoint).out.splitlines()) == 61
 
@@ -500,17 +500,17 @@ def test_a_checkpoint_of_many_files_can_be_read_back(tmp_path, interrupt, monkey
         name.write_text("1 1:1\n-1 2:1\n")
     interrupt(5)
     assert cwlearn("train", *names, "-m", tmp_path / "m", "--epochs", 1, "--quiet", "--checkpoint", 60).status == 130
-    assert model_file.load(tmp_path / "m.checkpoint").tally["rows"] > 0
+    assert model_file.load(tmp_path / "m.checkpoint").statistics["rows"] > 0
 
 
 def test_a_checkpoint_that_goes_on_in_python_learns_from_all_rows(text, tmp_path, interrupt, small_steps):
     checkpoint = interrupted(
         ["train", text, "-m", tmp_path / "m.npz", "--epochs", 1, "--quiet"], tmp_path, interrupt, 2
     )
-    done = model_file.load(checkpoint).tally["rows"]
+    done = model_file.load(checkpoint).statistics["rows"]
     model = package.load(checkpoint).set_params(warm_start=True, epochs=1, shuffle=False)
     package.train_svmlight(text, model)
-    assert model._learner.tally["rows"] == done + 61
+    assert model._learner.statistics["rows"] == done + 61
     assert model._learner.unfinished is None
     again = package.load(checkpoint)
     again.partial_fit(np.eye(again.n_features_in_), np.resize([-1.0, 1.0], again.n_features_in_))

@@ -26,7 +26,7 @@ from cwlearn.estimators.algorithms import CLASSIFIERS
 from cwlearn.text import run as out_of_core
 from cwlearn.text.labels import Labels
 from cwlearn.text.row_store import DiskStore, MemoryStore
-from cwlearn.text.run import Run, Space
+from cwlearn.text.run import Resources, Run
 from cwlearn.text.svmlight import Reader
 from tests.cases import RULES, WEIGHTED, random_rows, rule_id
 from tests.text_cases import SMALL, bits, compressed, cwlearn, fail, flags, outcome_of, random_text, succeed, trained
@@ -65,7 +65,9 @@ def ways(path, rule, training):
         model = package.train_svmlight(file, estimator_of(rule, **training), threads=threads)
         yield f"train_svmlight, {file.suffix}", model._learner
     for chunk_bytes, threads, file in ((16, 1, path), (16, 4, packed), (300, 4, path)):
-        run = Run([str(file)], rule, Training(**training), space=Space(threads=threads), chunk_bytes=chunk_bytes)
+        run = Run(
+            [str(file)], rule, Training(**training), resources=Resources(threads=threads), chunk_bytes=chunk_bytes
+        )
         yield f"chunks of {chunk_bytes}, {threads} threads", run.train()
 
 
@@ -165,8 +167,8 @@ def test_hashed_features_are_the_same_in_every_chunk_epoch_and_verb(text):
     training = Training(epochs=1, shuffle=False)
     expected = bits(trained(text, "--epochs", 1, "--hash-bits", 6))
     for chunk_bytes, threads in ((16, 1), (16, 4), (1 << 20, 2)):
-        space = Space(hash_bits=6, threads=threads)
-        run = Run([str(text)], rules.AROW(), training, space=space, chunk_bytes=chunk_bytes)
+        resources = Resources(hash_bits=6, threads=threads)
+        run = Run([str(text)], rules.AROW(), training, resources=resources, chunk_bytes=chunk_bytes)
         assert bits(run.train()) == expected
     model = text.with_name("m.npz")
     succeed("train", text, "-m", model, "--hash-bits", 12, "--quiet")
@@ -237,7 +239,7 @@ def test_without_a_shuffle_the_cache_gives_the_bits_of_memory(rule, text, caches
         expected = bits(Run([str(text)], rule, training).train())
         assert not caches
         for chunk_bytes in (16, 400, 1 << 20):
-            run = Run([str(text)], rule, training, space=Space(memory=SMALL), chunk_bytes=chunk_bytes)
+            run = Run([str(text)], rule, training, resources=Resources(memory=SMALL), chunk_bytes=chunk_bytes)
             assert bits(run.train()) == expected
             assert caches.pop()._file.closed
 
@@ -245,8 +247,8 @@ def test_without_a_shuffle_the_cache_gives_the_bits_of_memory(rule, text, caches
 def test_with_a_shuffle_the_cache_follows_the_seed(text, caches):
     def run(seed, memory=SMALL, threads=1):
         training = Training(epochs=3, random_state=seed)
-        space = Space(memory=memory, threads=threads)
-        return bits(Run([str(text)], rules.AROW(), training, space=space, chunk_bytes=200).train())
+        resources = Resources(memory=memory, threads=threads)
+        return bits(Run([str(text)], rules.AROW(), training, resources=resources, chunk_bytes=200).train())
 
     assert run(1) == run(1, threads=4)
     assert run(1) != run(2)
@@ -366,7 +368,7 @@ def test_a_label_that_comes_late_in_a_file_begins_the_run_again(tmp_path):
         run = Run([str(file)], rules.AROW(), Training(epochs=1, shuffle=False), chunk_bytes=16)
         learner = run.train()
         assert bits(learner) == expected
-        assert (run.rows, run.done, learner.tally["rows"]) == (302, 302, 302)
+        assert (run.rows, run.done, learner.statistics["rows"]) == (302, 302, 302)
         assert learner.label_names == ["-1", "5"]
 
 
@@ -478,7 +480,7 @@ def test_r2_the_first_bad_line_is_reported_whatever_the_chunks(worse, text):
         for epochs in (1, 2):
             for chunk_bytes in (16, 1 << 20):
                 training = Training(epochs=epochs, shuffle=False)
-                run = Run([str(text)], rules.AROW(), training, space=Space(memory=700), chunk_bytes=chunk_bytes)
+                run = Run([str(text)], rules.AROW(), training, resources=Resources(memory=700), chunk_bytes=chunk_bytes)
                 with pytest.raises(DataError) as caught:
                     run.train()
                 assert caught.value.line == 3, (epochs, chunk_bytes)
@@ -498,7 +500,7 @@ def test_a_line_out_of_the_range_of_the_state_can_be_skipped(text):
         assert outcome.json["rows"] == 4
         assert f"{text}:2: the value of index 1 is out of range" in outcome.err
         assert f"{text}:3:1: label is not a number" in outcome.err
-        assert trained(text, "--on-bad-line", "skip", "--dtype", "float64").tally["rows"] == 10 * 5
+        assert trained(text, "--on-bad-line", "skip", "--dtype", "float64").statistics["rows"] == 10 * 5
 
 
 def test_x08_a_hashed_text_without_a_bad_line_is_as_wide_as_with_it(text):
@@ -564,7 +566,7 @@ def test_a_late_label_on_standard_input_needs_labels(tmp_path):
     assert os.listdir(tmp_path) == []
     words = ["train", "-", "-m", tmp_path / "m.npz", "--epochs", 1, "--quiet", "--labels=-1,+1"]
     assert outcome_of(*words, input=LATE).status == 0
-    assert model_file.load(tmp_path / "m.npz").tally["rows"] == 400_001
+    assert model_file.load(tmp_path / "m.npz").statistics["rows"] == 400_001
 
 
 def test_comments_before_the_first_row_on_a_pipe_do_no_harm(tmp_path):
@@ -644,7 +646,7 @@ def test_a_row_that_cannot_be_learned_is_named_by_its_line(text):
     words = [*flags(rules.Perceptron(), fit_intercept=False), "--no-shuffle"]
     assert f"{text}:5: the margin of this row" in fail("train", text, "-m", text.with_name("m"), *words, "--epochs", 1)
     assert "the margin of this row" in fail("train", text, "-m", text.with_name("m"), *words)
-    assert trained(text, *words, "--dtype", "float64").tally["rows"] == 15 * 3
+    assert trained(text, *words, "--dtype", "float64").statistics["rows"] == 15 * 3
 
 
 def test_a_run_counts_what_it_reads(text):

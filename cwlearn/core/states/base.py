@@ -36,7 +36,7 @@ class KernelRule(TypedDict):
     sweeps: int
 
 
-class Tally(TypedDict):
+class Statistics(TypedDict):
     """What has been counted since the first row."""
 
     rows: int
@@ -48,12 +48,12 @@ class Tally(TypedDict):
     squares: float
 
 
-def new_tally() -> Tally:
-    return Tally(rows=0, updates=0, mistakes=0, unsolved=0, loss=0.0, surprise=0.0, squares=0.0)
+def new_statistics() -> Statistics:
+    return Statistics(rows=0, updates=0, mistakes=0, unsolved=0, loss=0.0, surprise=0.0, squares=0.0)
 
 
-# `_kernels.Tally`: the same in memory, where the kernel counts.
-TALLY = np.dtype([(name, type(zero)) for name, zero in new_tally().items()])
+# `_kernels.Statistics`: the same in memory, where the kernel counts.
+STATISTICS = np.dtype([(name, type(zero)) for name, zero in new_statistics().items()])
 
 
 def scratch_of(longest: int, blocks: int, constraints: int = 1) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -153,7 +153,7 @@ class State(ABC):
         rule: KernelRule,
         counts: NDArray[np.void],
     ) -> int:
-        """One pass over the rows in `order`; see `_kernels.learn_rows`.  `counts` (TALLY) is right at any time, even if
+        """One pass over the rows in `order`; see `_kernels.learn_rows`.  `counts` (STATISTICS) is right at any time, even if
         the pass is broken off."""
 
     @abstractmethod

@@ -25,7 +25,7 @@ from cwlearn.core.learner import Learner, Training
 from cwlearn.core.rows import Rows, as_rows
 from cwlearn.errors import DataError, ModelError
 from cwlearn.text.sources import PADDING, Chunk
-from cwlearn.text.svmlight import Batch, Reader, Reading, _Space
+from cwlearn.text.svmlight import Batch, Reader, Reading, _Buffers
 from cwlearn.text.svmlight_errors import find_flaw
 
 _FOLDER = tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None)  # goes when Python ends
@@ -127,7 +127,7 @@ def _from_memory(reader: Reader, body: bytes) -> Iterator[Batch]:
     """In memory that ends where the parser may not read on."""
     text = np.frombuffer(b"".join((bytes(PADDING), body, b"\n", bytes(PADDING))), np.uint8).copy()
     chunk = Chunk(text, len(text) - PADDING, PATH, begins=True, plain=True, position=len(body))
-    batch = reader._parsed(chunk, _Space(text))
+    batch = reader._parsed(chunk, _Buffers(text))
     yield batch
     if batch.fault:
         raise batch.fault
