@@ -21,8 +21,9 @@ from tqdm import tqdm
 
 from bench.datasets import NAMES, load, scaled
 from cwlearn.core import rules
-from cwlearn.core.learner import Learner, Training
+from cwlearn.core.learner import Learner
 from cwlearn.core.rows import as_rows
+from cwlearn.core.training import Training
 
 SPLITS = 10
 EPOCHS = (1, 2, 3, 5, 10, 15)

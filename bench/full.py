@@ -19,8 +19,9 @@ from threadpoolctl import threadpool_limits
 from bench.report import Report, parser
 from bench.timing import contest, timed
 from cwlearn.core import rules
-from cwlearn.core.learner import Learner, Training
+from cwlearn.core.learner import Learner
 from cwlearn.core.rows import as_rows
+from cwlearn.core.training import Training
 
 SIZES = (20, 100, 300, 1000, 3000)
 RULE = rules.AROWRegression(1.0, covariance="full")  # every row is an update

@@ -30,8 +30,9 @@ from bench.processes import run
 from bench.report import Report, parser
 from bench.timing import contest, timed
 from cwlearn.core import rules
-from cwlearn.core.learner import Learner, Training
+from cwlearn.core.learner import Learner
 from cwlearn.core.rows import as_rows
+from cwlearn.core.training import Training
 from cwlearn.native import parse_rows
 from cwlearn.text._svmlight import DONE, PADDING
 

@@ -20,9 +20,10 @@ from bench.report import Report, parser, positive
 from bench.timing import contest, timed
 from cwlearn import AROWClassifier, CWClassifier
 from cwlearn.core import rules
-from cwlearn.core.learner import Learner, Training
+from cwlearn.core.learner import Learner
 from cwlearn.core.rows import as_rows
 from cwlearn.core.states.base import NONE
+from cwlearn.core.training import Training
 
 RULES = {
     "AROW, kl": rules.AROW(),

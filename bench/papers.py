@@ -27,7 +27,7 @@ import cwlearn
 from bench.datasets import DOMAIN_PAIRS, cache_folder, load, scaled
 from cwlearn import evaluation
 from cwlearn.core import rules
-from cwlearn.core.learner import Training
+from cwlearn.core.training import Training
 from cwlearn.evaluation.candidates import CANDIDATES, Candidate, OnlineCandidate
 from cwlearn.evaluation.comparison import Comparison, TrialMonitor
 from cwlearn.evaluation.significance import mark, ranks

@@ -22,8 +22,9 @@ from pathlib import Path
 import numpy as np
 
 from cwlearn.core import rules
-from cwlearn.core.learner import Learner, Training
+from cwlearn.core.learner import Learner
 from cwlearn.core.rows import as_rows
+from cwlearn.core.training import Training
 
 N_FEATURES = 20
 TRAINING = Training(fit_intercept=False, dtype="float64")

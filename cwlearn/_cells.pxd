@@ -14,7 +14,7 @@ from libc.math cimport fabs, isfinite, sqrt
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from cwlearn._rules cimport (
-    EXACT, FIXED, INCLUSIVE, KL, L2, Covariance, Kind, Step, capped, exact_step, larger, rule_step,
+    EXACT, FIXED, INCLUSIVE, KL, L2, Projection, Kind, Step, capped, exact_step, larger, rule_step,
 )
 
 cdef extern from *:
@@ -37,10 +37,12 @@ ctypedef fused index_t:
 
 cdef struct Rule:
     int kind                  # of KINDS
-    int covariance            # of COVARIANCES
-    double phi                # the confidence asked for; of AROW, the weight of its confidence over that of its loss
-    double C
-    bint relative             # measure C by a * (mean squared length of the rows seen); SOP: begin with that length
+    int projection            # of PROJECTIONS: what a step does to the covariance
+    double phi                # the confidence asked for, as a quantile of the normal distribution
+    double gain_factor        # AROW: the weight of its confidence relative to its loss
+    double C                  # the weight of the loss
+    bint relative             # measure C by initial_variance * (mean squared length of the rows seen)
+    bint follows_rows         # SOP: the prior precision is the mean squared length of the rows seen
     double bias
     double initial_variance   # an upper bound of every variance, since they only fall
     double floor              # a lower bound of every variance
@@ -172,12 +174,12 @@ cdef inline double variance_of(const Row* row) noexcept nogil:
 
 cdef inline Gaussian measure(const Row* row, const Rule* rule, double shift) noexcept nogil:
     # A constant instead of a variable in such calls: the compiler makes one loop for each.
-    return margin_of(row, True, shift) if rule.covariance == INCLUSIVE else margin_of(row, False, 0)
+    return margin_of(row, True, shift) if rule.projection == INCLUSIVE else margin_of(row, False, 0)
 
 
 cdef inline double shift_of(const Rule* rule, double scale) noexcept nogil:
     """What SOP adds to every precision, if its prior follows the mean squared length of the rows seen."""
-    return larger(scale - 1 / rule.initial_variance, 0) if rule.relative else 0
+    return larger(scale - 1 / rule.initial_variance, 0) if rule.follows_rows else 0
 
 
 cdef inline void fill_shares(const Row* row, double v) noexcept nogil:
@@ -193,8 +195,8 @@ cdef inline Step step_of(
     """What the rule answers to a row of margin m and variance v; `other` is its second half, if it has one."""
     cdef Step step = Step(0, 0)
     if v > 0:
-        step = rule_step(<Kind> rule.kind, rule.phi, C, m, v)
-        if rule.covariance == EXACT and step.gain > 0:
+        step = rule_step(<Kind> rule.kind, rule.phi, rule.gain_factor, C, m, v)
+        if rule.projection == EXACT and step.gain > 0:
             fill_shares(row, v)
             if other == NULL:
                 step = exact_step(<Kind> rule.kind, rule.phi, m, v, row.shares, row.n)
@@ -212,29 +214,29 @@ cdef inline bint is_sound(const Rule* rule, double m, double v, Step step, doubl
     which bounds its step by sqrt(a) / 2.)
     """
     cdef double reach = sqrt(rule.initial_variance)
-    if rule.covariance != INCLUSIVE:
+    if rule.projection != INCLUSIVE:
         reach *= fabs(step.alpha) * sqrt(v)
     return isfinite(m) and isfinite(v) and isfinite(step.gain) and reach < largest_step
 
 
 cdef inline Gaussian moved(
-    double mean, double s, double x, double alpha, double gain, double v, double floor, Covariance covariance,
+    double mean, double s, double x, double alpha, double gain, double v, double floor, Projection projection,
 ) noexcept nogil:
     """A weight after a step of a row whose variance is v."""
     cdef double q = s * (x * x)
     mean += alpha * (s * x)
-    if covariance == FIXED:
+    if projection == FIXED:
         return Gaussian(mean, s)
-    if covariance == L2:
+    if projection == L2:
         # s - beta (s x)^2 as a product, which no rounding makes negative.
         return Gaussian(mean, larger(s * ((1 + gain * larger(v - q, 0)) / (1 + gain * v)), floor))
-    if covariance == INCLUSIVE:
+    if projection == INCLUSIVE:
         mean /= 1 + gain * q
     return Gaussian(mean, larger(s / (1 + gain * q), floor))
 
 
 cdef inline void move_by(
-    const Row* row, double alpha, double gain, double v, double floor, Covariance covariance,
+    const Row* row, double alpha, double gain, double v, double floor, Projection projection,
 ) noexcept nogil:
     cdef double* mean = row.mean
     cdef double* variance = row.variance
@@ -242,19 +244,19 @@ cdef inline void move_by(
     cdef Gaussian weight
     cdef Py_ssize_t p
     for p in range(row.n):
-        weight = moved(mean[p], variance[p], x[p], alpha, gain, v, floor, covariance)
+        weight = moved(mean[p], variance[p], x[p], alpha, gain, v, floor, projection)
         mean[p] = weight.mean
-        if covariance != FIXED:
+        if projection != FIXED:
             variance[p] = weight.variance
 
 
 cdef inline void move_row(const Row* row, const Rule* rule, double alpha, double gain, double v) noexcept nogil:
     """Apply a step (alpha with the sign of the label) to the cells of a row whose variance is v."""
-    if rule.covariance == FIXED:
+    if rule.projection == FIXED:
         move_by(row, alpha, 0, v, rule.floor, FIXED)
-    elif rule.covariance == L2:
+    elif rule.projection == L2:
         move_by(row, alpha, gain, v, rule.floor, L2)
-    elif rule.covariance == INCLUSIVE:
+    elif rule.projection == INCLUSIVE:
         move_by(row, alpha, gain, v, rule.floor, INCLUSIVE)
     else:
         move_by(row, alpha, gain, v, rule.floor, KL)

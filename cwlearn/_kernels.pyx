@@ -39,7 +39,7 @@ KINDS = {
     "scw-i": SCW_I, "scw-ii": SCW_II, "arow": AROW, "nherd": NHERD, "sop": SOP,
     "bayesian-logistic": BAYESIAN_LOGISTIC, "logistic-sgd": LOGISTIC_SGD, "rls": RLS,
 }
-COVARIANCES = {"fixed": FIXED, "kl": KL, "l2": L2, "exact": EXACT, "inclusive": INCLUSIVE}
+PROJECTIONS = {"fixed": FIXED, "kl": KL, "l2": L2, "exact": EXACT, "inclusive": INCLUSIVE}
 UPDATES = {"sequential": SEQUENTIAL, "parallel": PARALLEL, "exact": EXACTLY}
 
 cdef struct Statistics:
@@ -344,9 +344,9 @@ def runs_v3():
     return cpu_runs_v3()
 
 
-def rule_answer(int kind, double phi, double C, double m, double v):
-    """One rule, one row: (alpha, gain) for a margin m and a variance v > 0."""
-    cdef Step step = rule_step(<Kind> kind, phi, C, m, v)
+def rule_answer(int kind, double parameter, double C, double m, double v):
+    """One rule, one row: (alpha, gain) for a margin m and a variance v > 0; the parameter is phi, or AROW's factor."""
+    cdef Step step = rule_step(<Kind> kind, parameter, parameter, C, m, v)
     return step.alpha, capped(step.gain, v)
 
 

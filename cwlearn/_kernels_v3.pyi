@@ -1,5 +1,5 @@
-from cwlearn._kernels import COVARIANCES as COVARIANCES
 from cwlearn._kernels import KINDS as KINDS
+from cwlearn._kernels import PROJECTIONS as PROJECTIONS
 from cwlearn._kernels import UPDATES as UPDATES
 from cwlearn._kernels import check_rows as check_rows
 from cwlearn._kernels import exact_answer as exact_answer

@@ -21,7 +21,7 @@ from cwlearn._cells cimport (
     prefetch, step_of, variance_of,
 )
 from cwlearn._rules cimport (
-    CW_VARIANCE, INCLUSIVE, PA_I, PA_II, Covariance, Kind, Step, capped, exact_step, larger, rule_step,
+    CW_VARIANCE, INCLUSIVE, PA_I, PA_II, Projection, Kind, Step, capped, exact_step, larger, rule_step,
 )
 
 cdef enum Update:
@@ -236,7 +236,7 @@ cdef inline Sensitive rival_side(const Row* rival, const Rule* rule, double C, d
     tells how it falls with m."""
     cdef double alpha
     if rule.phi == 0:
-        alpha = rule_step(<Kind> rule.kind, 0, C, m, v).alpha
+        alpha = rule_step(<Kind> rule.kind, 0, rule.gain_factor, C, m, v).alpha
         if rule.kind == PA_II:
             v += 1 / (2 * C)
         return Sensitive(alpha, 0 if alpha == 0 or (rule.kind == PA_I and alpha >= C) else 1 / v)
@@ -323,7 +323,7 @@ cdef void move_to_average(
             if rivals[j].step.alpha > 0:
                 weight = moved(
                     mean, s, x, sign * rivals[j].step.alpha, rivals[j].step.gain, rivals[j].v, rule.floor,
-                    <Covariance> rule.covariance,
+                    <Projection> rule.projection,
                 )
                 change += weight.mean - mean
                 ratio += s / weight.variance - 1
@@ -345,7 +345,7 @@ cdef Outcome learn_labels(
     cdef Outcome outcome = Outcome(False, False, False, False, 0, 0)
     cdef Py_ssize_t n = rule.blocks - 1 if rule.blocks - 1 < rule.constraints else rule.constraints
     cdef bint shared = n > space.slots
-    cdef bint inclusive = rule.covariance == INCLUSIVE
+    cdef bint inclusive = rule.projection == INCLUSIVE
     cdef Cells* at = &space.at
     cdef double* scores = space.scores
     cdef Rival* chosen = space.rivals

@@ -30,7 +30,7 @@ cdef enum Kind:
     LOGISTIC_SGD
     RLS
 
-cdef enum Covariance:     # what a step does to the diagonal S = (s_p)
+cdef enum Projection:     # what a step does to the diagonal S = (s_p)
     FIXED                 # nothing: the first-order rules, S = a I
     KL                    # keep the diagonal of the precision:  1/s_p += gain x_p^2       (J12 6.1, misprint corrected)
     L2                    # keep the diagonal of the covariance: s_p -= beta (s_p x_p)^2   (J12 6.1)
@@ -152,10 +152,12 @@ cdef inline Step bayesian_logistic(double m, double v, double C) noexcept nogil:
     return Step(C * sigmoid(-z), C * sigmoid(z) * sigmoid(-z))
 
 
-cdef inline Step rule_step(Kind kind, double phi, double C, double m, double v) noexcept nogil:
+cdef inline Step rule_step(
+    Kind kind, double phi, double gain_factor, double C, double m, double v,
+) noexcept nogil:
     """The switch.  C already carries the row's weight; AROW's r is 1/C, the step of SGD is C."""
-    if kind == AROW:                                        # A9 Figure 1; phi is lambda2 / lambda1 of its eq. 1
-        return Step((1 - m) / (v + 1 / C), phi * C) if m < 1 else Step(0, 0)
+    if kind == AROW:                                        # A9 Figure 1; gain_factor is lambda2 / lambda1 of its eq. 1
+        return Step((1 - m) / (v + 1 / C), gain_factor * C) if m < 1 else Step(0, 0)
     if kind == CW_STDEV:
         return cw_stdev(m, v, phi)
     if kind == CW_VARIANCE:

@@ -23,7 +23,8 @@ from sklearn.base import clone
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import is_number
 from cwlearn.core.rows import as_rows
-from cwlearn.core.rules import AROW, CW, Rule
+from cwlearn.core.rule import Rule
+from cwlearn.core.rules import AROW, CW
 from cwlearn.core.states.full import dense
 from cwlearn.estimators.classifier import LinearClassifier
 

@@ -9,8 +9,9 @@ import pytest
 from scipy import sparse
 
 from cwlearn.core import rules
-from cwlearn.core.learner import Learner, Training
+from cwlearn.core.learner import Learner
 from cwlearn.core.rows import as_rows
+from cwlearn.core.training import Training
 from tests.references.binary import LabelReference, Reference
 
 RULES = [
@@ -98,7 +99,7 @@ def reference_of(learner: Learner) -> Reference | LabelReference:
     rule = learner.rule
     auto = rule.strength == "auto"
     options = {
-        "phi": rule.phi,
+        "phi": rule.gain_factor if rule.kind == "arow" else rule.phi,
         "C": 1.0 if auto else rule.strength,
         "covariance": rule.projection,
         "initial_variance": learner.state.initial_variance,

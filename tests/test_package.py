@@ -18,8 +18,8 @@ import pytest
 import cwlearn
 from cwlearn import _kernels
 from cwlearn.core import _probabilities as _chances
-from cwlearn.core.learner import Training
 from cwlearn.core.rules import RULES
+from cwlearn.core.training import Training
 from cwlearn.estimators.algorithms import CLASSIFIERS, KERNEL_CLASSIFIERS
 from cwlearn.text import _svmlight
 
@@ -41,7 +41,8 @@ def test_training_and_saving_below_the_estimators_needs_numpy_only(tmp_path):
 import numpy as np
 from cwlearn.core import model_file
 from cwlearn.core import rules
-from cwlearn.core.learner import Learner, Training
+from cwlearn.core.learner import Learner
+from cwlearn.core.training import Training
 from cwlearn.core.rows import as_rows
 learner = Learner(rules.AROW(), Training(), np.array([0, 1]), 3)
 learner.train(as_rows(np.eye(3), np.dtype("float32")), np.array([1.0, -1, 1]), np.empty(0), np.random.RandomState(0))
@@ -161,7 +162,8 @@ import hashlib, numpy as np
 from scipy import sparse
 from cwlearn.core import rules
 from cwlearn import native
-from cwlearn.core.learner import Learner, Training
+from cwlearn.core.learner import Learner
+from cwlearn.core.training import Training
 from cwlearn.core.rows import as_rows
 rng = np.random.default_rng(0)
 X, y = sparse.csr_array(rng.standard_normal((300, 40)).astype("f4")), rng.choice([-1.0, 1.0], 300)

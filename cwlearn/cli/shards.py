@@ -6,8 +6,10 @@ import argparse
 
 from cwlearn.cli.common import save_model
 from cwlearn.cli.terminal import Bar
-from cwlearn.core.learner import Learner, Training
-from cwlearn.core.rules import Rule
+from cwlearn.core import model_file
+from cwlearn.core.learner import Learner
+from cwlearn.core.rule import Rule
+from cwlearn.core.training import Training
 from cwlearn.errors import UsageError, shown
 from cwlearn.parallel.shards import Sharing, files_as_shards, train_in_threads
 from cwlearn.parallel.tasks import Plan, ShardResult

@@ -15,10 +15,12 @@ from cwlearn.cli.flags import add_options, add_rules, checked, flag, given, writ
 from cwlearn.cli.shards import learn_in_shards
 from cwlearn.cli.terminal import TerminalMonitor, reason
 from cwlearn.core import model_file
-from cwlearn.core.learner import BUILT_WITH, Learner, Training, check_update
-from cwlearn.core.parameters import POSITIVE, SEED, LabelError, label_value
-from cwlearn.core.rules import RULES, TASKS, Rule
+from cwlearn.core.learner import Learner
+from cwlearn.core.parameters import POSITIVE, SEED
+from cwlearn.core.rule import Rule
+from cwlearn.core.rules import RULES, TASKS
 from cwlearn.core.states.base import new_statistics
+from cwlearn.core.training import BUILT_WITH, Training, check_update
 from cwlearn.errors import ModelError, UsageError, listed, shown
 from cwlearn.parallel.shards import Sharing
 from cwlearn.parallel.tasks import ShardResult

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from cwlearn.core.parameters import COUNT, NOTHING, NUMBER, POSITIVE, Check, Options, one_of, option
 
@@ -20,14 +20,14 @@ class KernelOptions(Options):
     kernel: str | Callable[[Any, Any], Any] = option(
         "rbf",
         KERNEL,
-        "Name of a kernel of scikit-learn, or a function that takes two dense matrices of rows (n x d, m x d) and "
-        "returns the n x m kernels of their rows. It must be positive definite.",
+        "Name of a kernel of scikit-learn, or a function of two dense matrices (n x d, m x d) that returns the n x m "
+        "kernels of their rows. It must be positive definite.",
     )
-    gamma: float | str = option(
+    gamma: float | Literal["scale", "auto"] = option(
         "scale",
         POSITIVE | one_of("scale", "auto"),
-        "Coefficient of the kernels that have one; 'scale' is 1 / (n_features * variance of X), of the X that learning "
-        "begins with, 'auto' is 1 / n_features.",
+        "Coefficient of the kernels that have one. 'scale' is 1 / (n_features * variance of the first X), 'auto' is "
+        "1 / n_features.",
         keyword_only=True,
     )
     degree: int = option(3, COUNT, "Degree of the 'poly' kernel.", keyword_only=True)
@@ -35,7 +35,7 @@ class KernelOptions(Options):
     budget: int | None = option(
         None,
         COUNT | NOTHING,
-        "Most rows that are kept. An update beyond it forgets the row that can be missed the most easily, as if it had "
-        "never been learned from: mean and confidence are what the others make them. None: no limit.",
+        "Most rows to keep. Beyond it each update drops the least important row, as if it had never been learned from. "
+        "None: no limit.",
         keyword_only=True,
     )

@@ -6,8 +6,7 @@ import copy
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, fields
-from functools import partial
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,12 @@ from numpy.typing import NDArray
 from cwlearn._kernels import UPDATES
 from cwlearn.core import probabilities as chances
 from cwlearn.core.kernel_options import KernelOptions
-from cwlearn.core.parameters import ALL, ANYTHING, BOOLEAN, COUNT, LEVEL, POSITIVE, Options, one_of, option, plain
+from cwlearn.core.parameters import plain
 from cwlearn.core.rows import Rows
-from cwlearn.core.rules import Rule
+from cwlearn.core.rule import Rule
 from cwlearn.core.states.base import NONE, STATISTICS, KernelRule, LinearState, State, Statistics, new_statistics
 from cwlearn.core.states.diagonal import DiagonalState
+from cwlearn.core.training import Training, check_update, orders
 from cwlearn.errors import DataError
 from cwlearn.utils.locks import ForkSafeLock
 
@@ -29,40 +29,6 @@ BLOCK_EFFORT = 1 << 24
 SCORES_AT_ONCE = 1 << 22  # of rows x labels, where not all of them are wanted in the end
 EXACT_TOLERANCE = 1e-12  # of the exact update of several labels: relative error of its step
 EXACT_SWEEPS = 100  # and how often it is improved at most; seldom more than ten
-
-
-@dataclass(frozen=True)
-class Training(Options):
-    """The options that all learners share."""
-
-    initial_variance: float = option(1.0, POSITIVE, "Variance of every weight before the first row.")
-    fit_intercept: bool = option(True, BOOLEAN, "Learn an intercept, as the weight of a feature that is always 1.")
-    epochs: int = option(Rule.default_epochs, COUNT, "Passes over the rows; `partial_fit` always makes one.")
-    shuffle: bool = option(True, BOOLEAN, "Let `fit` take the rows in a new random order in every epoch.")
-    random_state: Any = option(None, ANYTHING, "Seed or generator of the shuffles, as in scikit-learn.")
-    warm_start: bool = option(False, BOOLEAN, "Let `fit` go on from where learning ended, instead of anew.")
-    n_constraints: int | None = option(
-        1,
-        COUNT | ALL,
-        "With more than two labels: how many of the highest-scoring wrong labels the true one must beat; None (on the "
-        "command line: all) is all of them.",
-    )
-    multiclass_update: str = option(
-        "sequential",
-        one_of(*UPDATES),
-        "With several constraints: take them one after the other, or each alone and then the average ('parallel'), or "
-        "meet all of them at once ('exact': only passive-aggressive, and CW in its variance form, whose projection is "
-        "the exact one then).",
-    )
-    dtype: str = option(
-        "float32",
-        one_of("float32", "float64"),
-        "Precision of a diagonal state; sums are always float64, and so is a full covariance.",
-    )
-    verbose: int = option(0, LEVEL, "Let `fit` show a progress bar on standard error.")
-
-
-BUILT_WITH = ("initial_variance", "fit_intercept", "n_constraints", "multiclass_update", "dtype")  # stays as it was
 
 
 class Learner:
@@ -429,36 +395,14 @@ def state_bytes(rule: Rule, training: Training, blocks: int, n_features: int) ->
     return DiagonalState.nbytes(n_features, blocks, np.dtype(training.dtype), rule.averaged)
 
 
-def row_dtype(rule: Rule, training: Training) -> str:
-    """The precision that a linear learner wants rows in."""
-    return "float64" if rule.covariance == "full" else training.dtype
-
-
 def blocks_of(n_labels: int) -> int:
     """Blocks of weights: two labels share one."""
     return n_labels if n_labels > 2 else 1
 
 
-def check_update(rule: Rule, training: Training) -> None:
-    if training.multiclass_update == "exact" and not rule.solvable:
-        raise ValueError(
-            f"multiclass_update='exact' is there for CW with form='variance' and projection='kl' or 'exact', and for "
-            f"passive-aggressive, not for these parameters of {rule.name}"
-        )
-
-
 def label_text(label: Any) -> str:
     """A label as one would write it: 1, not 1.0."""
     return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
-
-
-def orders(n_rows: int, training: Training, random_state: np.random.RandomState) -> Iterator[NDArray[np.int64]]:
-    """The order of the rows in each epoch."""
-    for _ in range(training.epochs):
-        order = np.arange(n_rows)
-        if training.shuffle:
-            random_state.shuffle(order)
-        yield order
 
 
 @contextmanager

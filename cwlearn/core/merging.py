@@ -22,11 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.core.learner import BUILT_WITH, Learner, Training
+from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import one_of, require
-from cwlearn.core.rules import Rule
+from cwlearn.core.rule import Rule
 from cwlearn.core.states.base import NONE, LinearState, Statistics, new_statistics
 from cwlearn.core.states.diagonal import DiagonalState
+from cwlearn.core.training import BUILT_WITH, Training
 from cwlearn.errors import ModelError, listed
 
 UNCERTAIN = 1e-6  # rounding by which a variance may rise

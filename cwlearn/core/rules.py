@@ -1,4 +1,4 @@
-"""The update rules: their parameters, papers and defaults, and the numbers the kernel wants of them.
+"""The update rules: one dataclass for each, with its options, defaults and paper.
 
 The formulas are in `_rules.pxd`; CONTRIBUTING.md says how to add a rule.
 """
@@ -6,169 +6,22 @@ The formulas are in `_rules.pxd`; CONTRIBUTING.md says how to add a rule.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn._kernels import COVARIANCES, KINDS
-from cwlearn.core import probabilities as chances
-from cwlearn.core.parameters import (
-    BOOLEAN,
-    CLASS_WEIGHT,
-    CONFIDENCE,
-    NOTHING,
-    POSITIVE,
-    Options,
-    one_of,
-    option,
-)
+from cwlearn.core import probabilities
+from cwlearn.core.parameters import BOOLEAN, CONFIDENCE, NOTHING, POSITIVE, one_of, option
+from cwlearn.core.rule import Rule, SecondOrderRule, WeightedRule
 
 AUTO = one_of("auto")
 LOSS = one_of("hinge", "squared_hinge")
-DIAGONAL = "How a diagonal covariance stays diagonal: keep the diagonal of the precision"
+DIAGONAL = "How the covariance stays diagonal: keep the diagonal of the precision"
 RELATIVE = (
-    "divided by the prior variance of the margin (initial_variance times the squared length of a row, averaged "
-    "over the rows seen), so that the scale of X does not matter, but for an intercept, whose feature is 1 on any scale"
+    "divided by initial_variance times the mean squared length of the rows seen so far, so that the scale of X does "
+    "not matter"
 )
-
-
-@dataclass(frozen=True)
-class Rule(Options):
-    """Base of all rules."""
-
-    name: ClassVar[str]
-    task: ClassVar[str] = "classification"
-    averaged: ClassVar[bool] = False  # predict with the mean of the weights held after each row
-    default_epochs: ClassVar[int] = 10
-    probabilistic: ClassVar[bool] = True  # `probability` means something
-
-    @property
-    def kind(self) -> str:
-        return self.name
-
-    @property
-    def covariance(self) -> str:
-        """The shape of the covariance: "diagonal", or "full"."""
-        return "diagonal"
-
-    @property
-    def projection(self) -> str:
-        """What a step does to a diagonal covariance; "fixed" marks a first-order rule."""
-        return "kl"
-
-    @property
-    def phi(self) -> float:
-        return 0.0
-
-    @property
-    def strength(self) -> float | str:
-        """The kernel's C: the weight of the loss (AROW's 1/r, the step of SGD); "auto" is 1, in a unit that the rows
-        suggest."""
-        return 1.0
-
-    # No variance falls below this part of the initial one.  Far below what a stream of clean labels needs: it is there
-    # because CW-stdev on noisy labels drives variances to 0 faster than exponentially and then, with v = 0, would stop
-    # learning without a word.  Relative, since CW-stdev does not depend on the initial variance (N8, Lemma 3).
-    floor: ClassVar[float] = 2.0**-100
-
-    @property
-    def second_order(self) -> bool:
-        return self.projection != "fixed"
-
-    @property
-    def solvable(self) -> bool:
-        """Whether the constraints of several rivals can be met all at once."""
-        return False
-
-    @property
-    def follows_rows(self) -> bool:
-        """Whether the prior is that which the rows seen suggest."""
-        return False
-
-    @property
-    def begins_at_target(self) -> bool:
-        """Whether the intercept begins at the first target that is learned from, instead of 0."""
-        return False
-
-    @property
-    def takes_weights(self) -> bool:
-        """Weights scale a loss; a hard constraint has none."""
-        return isinstance(self, WeightedRule)
-
-    def prior_variance(self, initial_variance: float) -> float:
-        """Variance of every weight before the first row."""
-        return initial_variance
-
-    def score(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What ranks rows, for w.x ~ N(mean, variance): mean / sd, and 0 for a row without features.
-
-        Rows of many features, or of large values, have a large mean without being more certain; dividing by the
-        deviation puts that right, and makes the ranking that of `probability`.
-        """
-        if not self.second_order:
-            return mean
-        return np.divide(mean, np.sqrt(variance), out=np.zeros_like(mean), where=variance > 0)
-
-    def probability(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Of the second of two labels: Pr(w.x > 0) = Phi(mean / sd) (N8 section 2)."""
-        return chances.above_zero(score)
-
-    def probabilities(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Of each of more than two labels: Pr(w_z.x is the highest) (EMNLP 2009, section 7), without sampling."""
-        return chances.of_winning(mean, variance)
-
-    def score_variance(self, variance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What the variances of more than two labels' scores tell of certainty.
-
-        First-order rules know of none.  For the others all labels have the same, their average: only CW and SCW ask for
-        a probability and so bring every variance in line with its margin.  Elsewhere a label that seldom comes near to
-        winning keeps most of its variance, for want of updates, and would be the most probable one just for that.
-        """
-        if not self.second_order:
-            return np.zeros_like(variance)
-        return np.broadcast_to(variance.mean(axis=1, keepdims=True), variance.shape).copy()
-
-    def outcome(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The probability of each label, by row, if these were the scores for certain."""
-        return chances.wins(scores)
-
-    def kernel_fields(self) -> dict[str, Any]:
-        """The rule's share of the kernel's Rule struct."""
-        auto = self.strength == "auto"
-        return {
-            "kind": KINDS[self.kind],
-            "covariance": COVARIANCES[self.projection],
-            "phi": self.phi,
-            "C": 1.0 if auto else float(self.strength),
-            "relative": auto,
-        }
-
-
-@dataclass(frozen=True)
-class SecondOrderRule(Rule):
-    """Base of the rules that learn a covariance."""
-
-    covariance: str = option(
-        "diagonal",
-        one_of("diagonal", "full"),
-        "The Gaussian's covariance: one variance for each weight, or a matrix (of 8 n_features^2 bytes, one for each "
-        "label if there are more than two), which pays where features are few and correlated; nothing is projected "
-        "then, and the state is always float64.",
-        keyword_only=True,
-    )
-
-
-@dataclass(frozen=True)
-class WeightedRule(Rule):
-    """Base of the rules with a loss, which sample and class weights can scale."""
-
-    class_weight: Any = option(
-        None,
-        CLASS_WEIGHT,
-        "Weight of the loss by label; 'balanced' weighs each label by n_rows / (n_labels * its rows).",
-        keyword_only=True,
-    )
 
 
 def normal_quantile(confidence: float) -> float:
@@ -186,13 +39,13 @@ class CW(SecondOrderRule):
     """
 
     name: ClassVar[str] = "cw"
-    confidence: float = option(0.9, CONFIDENCE, "Probability eta with which each row must be classified correctly.")
-    form: str = option(
+    confidence: float = option(0.9, CONFIDENCE, "Probability (eta) with which each row must be classified correctly.")
+    form: Literal["stdev", "variance"] = option(
         "stdev",
         one_of("stdev", "variance"),
-        "The constraint on margin m and variance v: m >= phi sqrt(v), or the relaxation m >= phi v.",
+        "Constraint on the margin m and its variance v: m >= phi sqrt(v) ('stdev') or m >= phi v ('variance').",
     )
-    projection: str = option(
+    projection: Literal["kl", "l2", "exact"] = option(
         "kl",
         one_of("kl", "l2", "exact"),
         f"{DIAGONAL} ('kl') or of the covariance ('l2'), or solve the diagonal problem itself ('exact').",
@@ -218,10 +71,10 @@ class CW(SecondOrderRule):
 class AdaptiveRule(SecondOrderRule):
     """What AROW is for labels and for targets alike."""
 
-    regularization: float | str = option(
-        "auto", POSITIVE | AUTO, f"The paper's r: larger is slower and steadier. 'auto': 1/r is a constant {RELATIVE}."
+    regularization: float | Literal["auto"] = option(
+        "auto", POSITIVE | AUTO, f"The paper's r: larger learns more slowly and steadily. 'auto': 1/r is 1 {RELATIVE}."
     )
-    projection: str = option(
+    projection: Literal["kl", "l2"] = option(
         "kl",
         one_of("kl", "l2"),
         f"{DIAGONAL} ('kl') or of the covariance ('l2').",
@@ -243,13 +96,12 @@ class AROW(WeightedRule, AdaptiveRule):
     confidence_weight: float = option(
         1.0,
         POSITIVE,
-        "Weight of the confidence over that of the loss, the paper's lambda_2 / lambda_1 (with lambda_1 = 1 / (2 r)); "
-        "1 is its Figure 1.",
+        "Weight of the confidence relative to the loss: the paper's lambda_2 / lambda_1. 1 is its Figure 1.",
         keyword_only=True,
     )
 
     @property
-    def phi(self) -> float:
+    def gain_factor(self) -> float:
         return self.confidence_weight
 
 
@@ -270,8 +122,7 @@ class AROWRegression(AdaptiveRule):
 
     @property
     def begins_at_target(self) -> bool:
-        """With "auto", since there is no penalty that a user has chosen: few targets lie around 0, and to learn that
-        they do not takes the more rows the larger r is."""
+        """With "auto": targets are seldom around 0, and learning that takes many rows if r is large."""
         return isinstance(self.regularization, str)
 
     @property
@@ -284,14 +135,16 @@ class SCW(WeightedRule, SecondOrderRule):
     """Soft confidence-weighted learning: CW's constraint with a slack. Wang, Zhao, Hoi, ICML 2012, propositions 1-2."""
 
     name: ClassVar[str] = "scw"
-    floor: ClassVar[float] = (
-        2.0**-12
-    )  # where noise has used up all confidence, a slack is of no use: stay able to learn
-    confidence: float = option(0.99, CONFIDENCE, "Probability eta with which each row should be classified correctly.")
-    C: float | str = option(
-        "auto", POSITIVE | AUTO, f"Weight of the slack. 'auto' is a constant (for 'hinge': its root) {RELATIVE}."
+    floor: ClassVar[float] = 2.0**-12  # noise uses up all confidence: stay able to learn
+    confidence: float = option(
+        0.99, CONFIDENCE, "Probability (eta) with which each row should be classified correctly."
     )
-    loss: str = option("squared_hinge", LOSS, "'hinge' is SCW-I, 'squared_hinge' SCW-II.")
+    C: float | Literal["auto"] = option(
+        "auto", POSITIVE | AUTO, f"Weight of the slack. 'auto' is 1 (for 'hinge': its root) {RELATIVE}."
+    )
+    loss: Literal["hinge", "squared_hinge"] = option(
+        "squared_hinge", LOSS, "'hinge' is SCW-I, 'squared_hinge' is SCW-II."
+    )
 
     @property
     def kind(self) -> str:
@@ -314,7 +167,7 @@ class NHERD(SecondOrderRule):
     """Normal herding: the Gaussian follows a herd of weight vectors. Crammer, Lee, NIPS 2010."""
 
     name: ClassVar[str] = "nherd"
-    C: float | str = option("auto", POSITIVE | AUTO, f"Weight of the loss. 'auto' is a constant {RELATIVE}.")
+    C: float | Literal["auto"] = option("auto", POSITIVE | AUTO, f"Weight of the loss. 'auto' is 1 {RELATIVE}.")
 
     @property
     def strength(self) -> float | str:
@@ -327,11 +180,11 @@ class SOP(SecondOrderRule):
 
     name: ClassVar[str] = "sop"
     floor: ClassVar[float] = 2.0**-200  # of the prior that "auto" begins with
-    a: float | str = option(
+    a: float | Literal["auto"] = option(
         "auto",
         POSITIVE | AUTO,
-        "The multiple of I that the correlation matrix begins with; 'auto': the mean squared length of the rows seen "
-        "or, with a full covariance, which cannot follow the rows, 1.",
+        "The multiple of I that the correlation matrix begins with. 'auto' is the mean squared length of the rows seen "
+        "so far; with a full covariance it is 1.",
     )
 
     @property
@@ -347,7 +200,7 @@ class SOP(SecondOrderRule):
         return "auto" if self.follows_rows else 1.0
 
     def prior_variance(self, initial_variance: float) -> float:
-        """If it follows the rows, as good as none: that of the rows seen is added where the state is used."""
+        """Almost no prior if it follows the rows: theirs is added where the state is used."""
         if self.follows_rows:
             return 2.0**100
         return initial_variance if isinstance(self.a, str) else initial_variance / self.a
@@ -360,10 +213,10 @@ class PassiveAggressive(WeightedRule):
     name: ClassVar[str] = "pa"
     default_epochs: ClassVar[int] = 15  # first-order rules settle more slowly
     probabilistic: ClassVar[bool] = False
-    C: float | str | None = option(
-        "auto", POSITIVE | AUTO | NOTHING, f"Weight of the slack; None allows none. 'auto' is a constant {RELATIVE}."
+    C: float | Literal["auto"] | None = option(
+        "auto", POSITIVE | AUTO | NOTHING, f"Weight of the slack; None allows no slack. 'auto' is 1 {RELATIVE}."
     )
-    loss: str = option("hinge", LOSS, "'hinge' is PA-I, 'squared_hinge' PA-II.")
+    loss: Literal["hinge", "squared_hinge"] = option("hinge", LOSS, "'hinge' is PA-I, 'squared_hinge' is PA-II.")
     average: bool = option(False, BOOLEAN, "Predict with the average of the weights held after each row.")
 
     @property
@@ -416,9 +269,9 @@ class Logistic(WeightedRule, SecondOrderRule):
     """Logistic regression, online: a Laplace posterior carried from row to row, or plain gradient descent."""
 
     name: ClassVar[str] = "logistic"
-    bayesian: bool = option(True, BOOLEAN, "Keep a posterior over the weights (True), or descend by plain SGD (False).")
-    learning_rate: float | str = option(
-        "auto", POSITIVE | AUTO, f"Step of plain SGD; unused by the posterior. 'auto' is a constant {RELATIVE}."
+    bayesian: bool = option(True, BOOLEAN, "Keep a posterior over the weights (True) or use plain SGD (False).")
+    learning_rate: float | Literal["auto"] = option(
+        "auto", POSITIVE | AUTO, f"Step of plain SGD; the posterior has none. 'auto' is 1 {RELATIVE}."
     )
 
     def __post_init__(self) -> None:
@@ -443,19 +296,19 @@ class Logistic(WeightedRule, SecondOrderRule):
         return mean / np.sqrt(1 + np.pi / 8 * variance) if self.bayesian else mean
 
     def probability(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The probability of the label.  Phi(mean / sd), the other rules' answer, would be how sure the posterior is of
-        the sign: near 0 or 1 after many rows even where the labels are a coin toss."""
+        """The probability of the label.  (Phi(mean / sd) is only the probability of the sign: it approaches 0 or 1 after
+        many rows, even where labels are tossed by a coin.)"""
         return np.exp(-np.logaddexp(0, -score))
 
     def probabilities(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
         """Softmax of the scores, each scaled as with two labels (Gibbs 1997)."""
-        return chances.softmax(self.score(mean, variance))
+        return probabilities.softmax(self.score(mean, variance))
 
     def score_variance(self, variance: NDArray[np.float64]) -> NDArray[np.float64]:
         return variance if self.bayesian else np.zeros_like(variance)
 
     def outcome(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        return chances.softmax(scores)
+        return probabilities.softmax(scores)
 
 
 RULES: dict[str, type[Rule]] = {

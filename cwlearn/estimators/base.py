@@ -16,12 +16,14 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from cwlearn.core import model_file, rules
+from cwlearn.core import model_file
 from cwlearn.core.kernel_options import KernelOptions
-from cwlearn.core.learner import EXACT_SWEEPS, EXACT_TOLERANCE, Learner, Training
+from cwlearn.core.learner import EXACT_SWEEPS, EXACT_TOLERANCE, Learner
 from cwlearn.core.parameters import Options, describe
 from cwlearn.core.rows import Rows, as_rows
+from cwlearn.core.rule import Rule
 from cwlearn.core.states.base import NONE, LinearState
+from cwlearn.core.training import Training
 
 
 def _constructor(owned: list[tuple[type[Options], Field[Any], Any]]) -> Callable[..., None]:
@@ -50,7 +52,7 @@ def _constructor(owned: list[tuple[type[Options], Field[Any], Any]]) -> Callable
 class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
     """A subclass names its `_rule` and says when to choose it; constructor and the rest of the docs are made here."""
 
-    _rule: ClassVar[type[rules.Rule]]
+    _rule: ClassVar[type[Rule]]
     _kernel: ClassVar[type[KernelOptions] | None] = None
     _left_out: ClassVar[tuple[str, ...]] = ()  # options that are not offered, and keep their defaults
     _attributes: ClassVar[str]
@@ -74,7 +76,7 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
                 if item.name not in cls._left_out:
                     yield owner, item, cls._rule.default_epochs if item.name == "epochs" else item.default
 
-    def _options(self) -> tuple[rules.Rule, Training, KernelOptions | None]:
+    def _options(self) -> tuple[Rule, Training, KernelOptions | None]:
         """The parameters, checked."""
         values: dict[Any, dict[str, Any]] = {self._rule: {}, self._kernel: {}, Training: {}}
         for owner, item, _ in self._offered():

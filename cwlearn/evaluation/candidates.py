@@ -20,9 +20,11 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from cwlearn.core import rules
-from cwlearn.core.learner import Learner, Training
+from cwlearn.core.learner import Learner
 from cwlearn.core.metrics import places
+from cwlearn.core.rule import Rule
 from cwlearn.core.states.base import NONE
+from cwlearn.core.training import Training
 from cwlearn.evaluation.data_sets import NARROW, DataSet
 
 Setting = dict[str, Any]
@@ -102,7 +104,7 @@ class Candidate(ABC):
 class OnlineCandidate(Candidate):
     """A rule of this package."""
 
-    rule: Callable[..., rules.Rule] = rules.AROW
+    rule: Callable[..., Rule] = rules.AROW
     fixed: Mapping[str, Any] = field(default_factory=dict)  # parameters of the rule that are not tuned
     training: Training = field(default_factory=Training)
 
@@ -121,7 +123,7 @@ class _FittedRule(FittedCandidate):
 
     def __init__(
         self,
-        rule: rules.Rule,
+        rule: Rule,
         training: Training,
         data_set: DataSet,
         labels: NDArray[np.int64],

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.core.class_labels import check_types
-from cwlearn.core.learner import Learner, Training, row_dtype
+from cwlearn.core.learner import Learner
 from cwlearn.core.merging import Sum
 from cwlearn.core.rows import as_rows
-from cwlearn.core.rules import Rule
+from cwlearn.core.rule import Rule
+from cwlearn.core.training import Training, row_dtype
 from cwlearn.errors import DataError, NoExamplesError
 from cwlearn.text.labels import Labels, labels_for
 from cwlearn.text.run import Monitor, Resources, Run

@@ -9,8 +9,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.core.learner import Training, orders
 from cwlearn.core.rows import Rows
+from cwlearn.core.training import Training, orders
 from cwlearn.native import check_rows
 from cwlearn.utils.pipeline import in_order
 

@@ -16,10 +16,11 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.core.learner import Learner, Training, blocks_of, check_update, row_dtype, state_bytes
+from cwlearn.core.learner import Learner, blocks_of, state_bytes
 from cwlearn.core.parameters import COUNT, NOTHING, SIZE, THREADS, Check, Options, is_integer, option
 from cwlearn.core.rows import Rows
-from cwlearn.core.rules import Rule
+from cwlearn.core.rule import Rule
+from cwlearn.core.training import Training, check_update, row_dtype
 from cwlearn.errors import DataError, ModelError, NoExamplesError
 from cwlearn.text.labels import Labels
 from cwlearn.text.row_store import DiskStore, MemoryStore
@@ -356,7 +357,7 @@ class Run:
             return
         with self.monitor.undisturbed():
             self._begin(store.n_features)
-        random_state = self.random_state or np.random.RandomState(self.training.random_state)
+        random_state = self.random_state or self.training.generator()
         self.monitor.begin("learning", self.rows * self.training.epochs, " rows")
         with closing(store.pieces(self.training, random_state)) as pieces:
             for rows, labels, order in pieces:

@@ -28,10 +28,9 @@ import cwlearn as package
 from cwlearn.cli import main as cli
 from cwlearn.cli import terminal
 from cwlearn.core import model_file
-from cwlearn.core.learner import Training
 from cwlearn.core.rows import as_rows
 from cwlearn.core.rules import RULES
-from cwlearn.text.svmlight import Reader
+from cwlearn.core.training import Training
 from tests.text_cases import (
     COMMAND,
     ENVIRONMENT,

@@ -15,12 +15,13 @@ from threadpoolctl import threadpool_info
 
 import cwlearn as package
 from cwlearn.core import model_file, rules
-from cwlearn.core.learner import Learner, Training
+from cwlearn.core.learner import Learner
 from cwlearn.core.rows import as_rows
 from cwlearn.core.states import base as state
 from cwlearn.core.states import full as full_state
 from cwlearn.core.states import kernel as kernel_state
 from cwlearn.core.states.full import FullState
+from cwlearn.core.training import Training
 from cwlearn.errors import ModelError
 from tests.cases import labelled_rows, random_rows, rule_id
 from tests.references.full import FullReference
@@ -57,7 +58,7 @@ def reference_of(learner):
         rule.kind,
         learner.state.n_features,
         blocks=learner.state.blocks,
-        phi=rule.phi,
+        phi=rule.gain_factor if rule.kind == "arow" else rule.phi,
         C=1.0 if auto else rule.strength,
         relative=auto,
         initial_variance=learner.state.initial_variance,

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from cwlearn.core import learner as learner_module
 from cwlearn.core import rules
-from cwlearn.core.learner import Training
+from cwlearn.core.training import Training
 from cwlearn.errors import DataError
 from tests.cases import RULES, new_learner, random_rows, rows_of, rule_id
 

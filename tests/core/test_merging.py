@@ -13,9 +13,10 @@ from sklearn.exceptions import NotFittedError
 
 import cwlearn as package
 from cwlearn.core import merging, model_file, rules
-from cwlearn.core.learner import Learner, Training
+from cwlearn.core.learner import Learner
 from cwlearn.core.merging import Sum
 from cwlearn.core.rows import as_rows
+from cwlearn.core.training import Training
 from cwlearn.errors import ModelError
 from tests.cases import RULES, labelled_rows, random_rows, rule_id
 from tests.text_cases import fail, random_text, succeed

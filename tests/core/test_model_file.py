@@ -631,7 +631,8 @@ import numpy as np
 from cwlearn.utils import atomic_file
 from cwlearn.core import model_file
 from cwlearn.core import rules
-from cwlearn.core.learner import Learner, Training
+from cwlearn.core.learner import Learner
+from cwlearn.core.training import Training
 
 path, kills, moments = sys.argv[1], int(sys.argv[2]), random.Random(0)
 folder = os.path.dirname(path)

@@ -15,9 +15,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 import cwlearn as package
 from cwlearn.cli.terminal import TerminalMonitor
-from cwlearn.core import learner, model_file, rules, sealed_archive
-from cwlearn.core.learner import Learner, Training
+from cwlearn.core import learner, model_file, rules
+from cwlearn.core.learner import Learner
 from cwlearn.core.states import base as state
+from cwlearn.core.training import Training
 from cwlearn.errors import DataError, ModelError
 from cwlearn.estimators.algorithms import CLASSIFIERS
 from cwlearn.text.run import Run

@@ -26,8 +26,9 @@ import cwlearn as package
 from cwlearn.cli.terminal import TerminalMonitor
 from cwlearn.core import learner as learner_module
 from cwlearn.core import merging, rules
-from cwlearn.core.learner import Learner, Training
+from cwlearn.core.learner import Learner
 from cwlearn.core.rows import as_rows
+from cwlearn.core.training import Training
 from cwlearn.errors import DataError
 from cwlearn.estimators.algorithms import CLASSIFIERS
 from cwlearn.parallel.shards import Sharing, train_in_threads

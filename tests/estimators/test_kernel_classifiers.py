@@ -15,11 +15,12 @@ from sklearn.svm import SVC
 import cwlearn as package
 from cwlearn.core import model_file, rules
 from cwlearn.core.kernel_options import NAMES, KernelOptions
-from cwlearn.core.learner import Learner, Training
+from cwlearn.core.learner import Learner
 from cwlearn.core.rows import as_rows
 from cwlearn.core.states import base as state_module
 from cwlearn.core.states import kernel as kernel_state
 from cwlearn.core.states.kernel import Block, _csr
+from cwlearn.core.training import Training
 from cwlearn.errors import DataError, ModelError
 from tests.cases import labelled_rows, random_rows, rule_id
 

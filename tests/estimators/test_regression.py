@@ -12,9 +12,10 @@ from sklearn.metrics import mean_absolute_error, mean_squared_error, r2_score
 
 import cwlearn as package
 from cwlearn.core import model_file, rules
-from cwlearn.core.learner import Learner, Training
+from cwlearn.core.learner import Learner
 from cwlearn.core.metrics import RegressionMeasures
 from cwlearn.core.rows import as_rows
+from cwlearn.core.training import Training
 from cwlearn.errors import DataError
 from tests.references.full import FullReference
 from tests.text_cases import fail, succeed

@@ -14,8 +14,8 @@ import pytest
 
 import cwlearn as package
 from cwlearn.core import model_file, rules
-from cwlearn.core.learner import Training
 from cwlearn.core.merging import Sum
+from cwlearn.core.training import Training
 from cwlearn.errors import DataError
 from cwlearn.parallel import shards
 from cwlearn.parallel import tasks as shard_tasks

@@ -25,7 +25,8 @@ import pytest
 
 from cwlearn.core import model_file, rules
 from cwlearn.core.kernel_options import KernelOptions
-from cwlearn.core.learner import Learner, Training
+from cwlearn.core.learner import Learner
+from cwlearn.core.training import Training
 from cwlearn.text.run import Resources, Run
 from cwlearn.text.svmlight import Reader
 from tests.cases import labelled_rows, new_learner, random_rows, rows_of

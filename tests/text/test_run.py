@@ -18,9 +18,9 @@ from sklearn.datasets import load_svmlight_file
 
 import cwlearn as package
 from cwlearn.core import model_file, rules
-from cwlearn.core.learner import Training
 from cwlearn.core.rows import as_rows
 from cwlearn.core.states import base as state
+from cwlearn.core.training import Training
 from cwlearn.errors import DataError
 from cwlearn.estimators.algorithms import CLASSIFIERS
 from cwlearn.text import run as out_of_core

@@ -842,7 +842,7 @@ def test_results_come_in_order_whatever_the_delays(threads, spaces, helping):
 
     def work(thing, space):
         time.sleep(delays.choice([0, 0, 0.001, 0.003]))
-        return thing, space
+        return thing, resources
 
     results = list(in_order(counting(60), work, list(range(spaces)), threads, helping))
     assert [thing for thing, _ in results] == list(range(60))
@@ -853,9 +853,9 @@ def test_results_come_in_order_whatever_the_delays(threads, spaces, helping):
 def test_a_space_is_not_used_again_before_its_result_is_done_with():
     spaces = [[] for _ in range(4)]
 
-    def work(thing, space):
-        space.append(thing)
-        return thing, space
+    def work(thing, resources):
+        resources.append(thing)
+        return thing, resources
 
     for thing, space in in_order(counting(200), work, spaces, 3, helping=True):
         time.sleep(0.0005)

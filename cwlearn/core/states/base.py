@@ -22,10 +22,12 @@ class KernelRule(TypedDict):
     """`_kernels.Rule`, as Python hands it over."""
 
     kind: int
-    covariance: int
+    projection: int
     phi: float
+    gain_factor: float
     C: float
     relative: bool
+    follows_rows: bool
     bias: float
     initial_variance: float
     floor: float

@@ -25,14 +25,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn._kernels import COVARIANCES
+from cwlearn._kernels import PROJECTIONS
 from cwlearn.core.rows import Rows
 from cwlearn.core.states.base import NONE, KernelRule, State, scratch_of
 from cwlearn.errors import DataError
 from cwlearn.native import learn_rows
 from cwlearn.utils.signals import signals_wait
 
-INCLUSIVE = COVARIANCES["inclusive"]
+INCLUSIVE = PROJECTIONS["inclusive"]
 
 THREADS_FROM = 400  # lines of a matrix, from which on BLAS may use all threads (measured on two cores)
 ROW_EFFORT = 4096  # of a row, in Python: as many nonzeros would be learned from in the same time
@@ -146,8 +146,8 @@ class ProjectedState(State):
         counts: NDArray[np.void],
     ) -> int:
         projected = rule.copy()
-        if rule["covariance"] != INCLUSIVE:  # for a single weight all projections are the same
-            projected["covariance"] = COVARIANCES["kl"]
+        if rule["projection"] != INCLUSIVE:  # for a single weight all projections are the same
+            projected["projection"] = PROJECTIONS["kl"]
         scratch = scratch_of(0, self.blocks, rule["constraints"])
         numbers = order.tolist()
         self._check_writable()
@@ -207,7 +207,7 @@ class ProjectedState(State):
     def _labels_of(self, scores: NDArray[np.float64], target: NDArray[np.float64], rule: KernelRule) -> list[int]:
         """The labels whose variances the kernel will ask for: the true one and its highest-scoring rivals, of equal
         ones the first; SOP's scores depend on all of them."""
-        if self.blocks == 1 or rule["covariance"] == INCLUSIVE or rule["constraints"] >= self.blocks - 1:
+        if self.blocks == 1 or rule["projection"] == INCLUSIVE or rule["constraints"] >= self.blocks - 1:
             return list(range(self.blocks))
         true = int(target[0])
         ranked = [label for label in np.argsort(-scores, kind="stable").tolist() if label != true]

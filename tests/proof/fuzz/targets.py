@@ -20,9 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from cwlearn.core import model_file, rules, sealed_archive
-from cwlearn.core.learner import Learner, Training
+from cwlearn.core import model_file, rules
+from cwlearn.core.learner import Learner
 from cwlearn.core.rows import Rows, as_rows
+from cwlearn.core.training import Training
 from cwlearn.errors import DataError, ModelError
 from cwlearn.text.sources import PADDING, Chunk
 from cwlearn.text.svmlight import Batch, Reader, Reading, _Buffers

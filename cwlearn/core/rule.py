@@ -1,0 +1,164 @@
+"""What all update rules share: options, defaults, and the numbers that the kernel wants of them.
+
+The rules themselves are in `rules.py`, their formulas in `_rules.pxd`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwlearn._kernels import KINDS, PROJECTIONS
+from cwlearn.core import probabilities
+from cwlearn.core.parameters import CLASS_WEIGHT, Options, one_of, option
+
+
+@dataclass(frozen=True)
+class Rule(Options):
+    """Base of all rules."""
+
+    name: ClassVar[str]
+    task: ClassVar[str] = "classification"
+    averaged: ClassVar[bool] = False  # predict with the average of the weights after each row
+    default_epochs: ClassVar[int] = 10
+    probabilistic: ClassVar[bool] = True  # `probability` means something
+
+    @property
+    def kind(self) -> str:
+        """The formula, one of `_kernels.KINDS`."""
+        return self.name
+
+    @property
+    def covariance(self) -> str:
+        """The shape of the covariance: "diagonal" or "full"."""
+        return "diagonal"
+
+    @property
+    def projection(self) -> str:
+        """What a step does to a diagonal covariance; "fixed" marks a first-order rule."""
+        return "kl"
+
+    @property
+    def phi(self) -> float:
+        """The confidence asked for, as a quantile of the normal distribution."""
+        return 0.0
+
+    @property
+    def gain_factor(self) -> float:
+        """AROW: the weight of the confidence relative to the loss."""
+        return 1.0
+
+    @property
+    def strength(self) -> float | str:
+        """The kernel's C: the weight of the loss (AROW's 1/r, the step of SGD).  "auto" is 1 in a unit that the rows
+        suggest."""
+        return 1.0
+
+    # No variance falls below this fraction of the initial one.  CW-stdev on noisy labels drives variances to 0 faster
+    # than exponentially, and a variance of 0 would stop learning silently.  The bound is relative because CW-stdev does
+    # not depend on the initial variance (N8, Lemma 3).
+    floor: ClassVar[float] = 2.0**-100
+
+    @property
+    def second_order(self) -> bool:
+        """Whether the rule learns a covariance."""
+        return self.projection != "fixed"
+
+    @property
+    def solvable(self) -> bool:
+        """Whether the constraints of several rivals can be met all at once."""
+        return False
+
+    @property
+    def follows_rows(self) -> bool:
+        """Whether the prior is the one that the rows seen so far suggest."""
+        return False
+
+    @property
+    def begins_at_target(self) -> bool:
+        """Whether the intercept begins at the first target instead of 0."""
+        return False
+
+    @property
+    def takes_weights(self) -> bool:
+        """Whether there is a loss that sample weights can scale."""
+        return isinstance(self, WeightedRule)
+
+    def prior_variance(self, initial_variance: float) -> float:
+        """Variance of every weight before the first row."""
+        return initial_variance
+
+    def score(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What ranks rows, for w.x ~ N(mean, variance): mean / sd, and 0 for a row without features.
+
+        A row of many features has a large mean without being more certain.  Dividing by the deviation corrects that,
+        and makes the ranking that of `probability`.
+        """
+        if not self.second_order:
+            return mean
+        return np.divide(mean, np.sqrt(variance), out=np.zeros_like(mean), where=variance > 0)
+
+    def probability(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of the second of two labels: Pr(w.x > 0) = Phi(mean / sd) (N8 section 2)."""
+        return probabilities.above_zero(score)
+
+    def probabilities(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of each of more than two labels: Pr(w_z.x is the highest) (EMNLP 2009, section 7), by quadrature."""
+        return probabilities.of_winning(mean, variance)
+
+    def score_variance(self, variance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What the variances of more than two labels' scores tell of certainty.
+
+        First-order rules have none.  The others use the average of all labels, because only CW and SCW ask for a
+        probability and so keep every variance in line with its margin.  Elsewhere a label that is seldom updated keeps
+        a large variance, and would be the most probable one for that alone.
+        """
+        if not self.second_order:
+            return np.zeros_like(variance)
+        return np.broadcast_to(variance.mean(axis=1, keepdims=True), variance.shape).copy()
+
+    def outcome(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The probability of each label, by row, if these were the scores for certain."""
+        return probabilities.wins(scores)
+
+    def kernel_fields(self) -> dict[str, Any]:
+        """The rule's part of the kernel's Rule struct."""
+        auto = self.strength == "auto"
+        return {
+            "kind": KINDS[self.kind],
+            "projection": PROJECTIONS[self.projection],
+            "phi": self.phi,
+            "gain_factor": self.gain_factor,
+            "C": 1.0 if auto else float(self.strength),
+            "relative": auto,
+            "follows_rows": self.follows_rows,
+        }
+
+
+@dataclass(frozen=True)
+class SecondOrderRule(Rule):
+    """Base of the rules that learn a covariance."""
+
+    covariance: Literal["diagonal", "full"] = option(
+        "diagonal",
+        one_of("diagonal", "full"),
+        "Shape of the covariance. 'diagonal' keeps one variance for each weight. 'full' keeps a float64 matrix of "
+        "8 n_features^2 bytes (one for each label if there are more than two), for few, correlated features.",
+        keyword_only=True,
+    )
+
+
+@dataclass(frozen=True)
+class WeightedRule(Rule):
+    """Base of the rules with a loss, which sample and class weights scale."""
+
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = option(
+        None,
+        CLASS_WEIGHT,
+        "Weight of the loss by label. 'balanced' is n_rows / (n_labels * rows of the label).",
+        keyword_only=True,
+    )
