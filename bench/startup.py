@@ -20,7 +20,7 @@ CODES = (
     "pass",
     "import numpy",
     "import cwlearn",
-    "import cwlearn.estimators.algorithms",
+    "import cwlearn.estimators.loading",
     "import sklearn.linear_model",
 )
 

@@ -1,6 +1,6 @@
-"""Confidence-weighted online learning of linear classifiers from sparse data.
+"""Fast online linear classification for sparse data, with a confidence for every weight.
 
-Importing the package loads nothing but itself; each public name brings what it needs when it is first used.
+Importing the package loads nothing but itself.  Each public name loads what it needs when it is first used.
 """
 
 from importlib import import_module
@@ -8,24 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 from cwlearn._version import __version__
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # for type checkers and editors; a test compares it with _HOMES
     from cwlearn.errors import DataError, ModelError
-    from cwlearn.estimators.algorithms import (
-        AROWClassifier,
-        AROWRegressor,
-        CWClassifier,
-        KernelAROWClassifier,
-        KernelCWClassifier,
-        LogisticClassifier,
-        NHERDClassifier,
-        PassiveAggressiveClassifier,
-        PerceptronClassifier,
-        SCWClassifier,
-        SOPClassifier,
-        load,
-        merge,
-        train_svmlight,
-    )
+    from cwlearn.estimators.arow import AROWClassifier
+    from cwlearn.estimators.cw import CWClassifier
+    from cwlearn.estimators.kernel_machines import KernelAROWClassifier, KernelCWClassifier
+    from cwlearn.estimators.loading import load
+    from cwlearn.estimators.logistic import LogisticClassifier
+    from cwlearn.estimators.merging import merge
+    from cwlearn.estimators.nherd import NHERDClassifier
+    from cwlearn.estimators.passive_aggressive import PassiveAggressiveClassifier
+    from cwlearn.estimators.perceptron import PerceptronClassifier
+    from cwlearn.estimators.regression import AROWRegressor
+    from cwlearn.estimators.scw import SCWClassifier
+    from cwlearn.estimators.sop import SOPClassifier
+    from cwlearn.estimators.training import train_svmlight
     from cwlearn.text.matrices import iter_svmlight, read_svmlight
 
 __all__ = [
@@ -52,19 +49,33 @@ __all__ = [
 
 _MODULES = ("bounds", "displays", "distributed", "evaluation")  # that are public as such
 _HOMES = {
+    "AROWClassifier": "estimators.arow",
+    "AROWRegressor": "estimators.regression",
+    "CWClassifier": "estimators.cw",
     "DataError": "errors",
+    "KernelAROWClassifier": "estimators.kernel_machines",
+    "KernelCWClassifier": "estimators.kernel_machines",
+    "LogisticClassifier": "estimators.logistic",
     "ModelError": "errors",
+    "NHERDClassifier": "estimators.nherd",
+    "PassiveAggressiveClassifier": "estimators.passive_aggressive",
+    "PerceptronClassifier": "estimators.perceptron",
+    "SCWClassifier": "estimators.scw",
+    "SOPClassifier": "estimators.sop",
     "iter_svmlight": "text.matrices",
+    "load": "estimators.loading",
+    "merge": "estimators.merging",
     "read_svmlight": "text.matrices",
-}  # all other names live in `estimators`
+    "train_svmlight": "estimators.training",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"cwlearn.{name}")
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module 'cwlearn' has no attribute {name!r}")
-    value = getattr(import_module(f"cwlearn.{_HOMES.get(name, 'estimators.algorithms')}"), name)
+    value = getattr(import_module(f"cwlearn.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
 

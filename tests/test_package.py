@@ -20,7 +20,7 @@ from cwlearn import _kernels
 from cwlearn.core import _probabilities as _chances
 from cwlearn.core.rules import RULES
 from cwlearn.core.training import Training
-from cwlearn.estimators.algorithms import CLASSIFIERS, KERNEL_CLASSIFIERS
+from cwlearn.estimators.loading import CLASSIFIERS, KERNEL_CLASSIFIERS
 from cwlearn.text import _svmlight
 
 HEAVY = ["scipy", "sklearn", "dask", "matplotlib", "pandas", "tqdm"]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import Field, fields
+from dataclasses import fields
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,70 +17,28 @@ from sklearn.utils.validation import validate_data
 from cwlearn.core import model_file
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.learner import EXACT_SWEEPS, EXACT_TOLERANCE, Learner
-from cwlearn.core.parameters import Options, describe
 from cwlearn.core.rows import Rows, as_rows
 from cwlearn.core.rule import Rule
 from cwlearn.core.states.base import NONE, LinearState
 from cwlearn.core.training import Training
 
 
-def _constructor(owned: list[tuple[type[Options], Field[Any], Any]]) -> Callable[..., None]:
-    """`__init__` with the rule's options, then the shared ones by keyword only; it stores and checks nothing."""
-    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
-    for owner, item, default in owned:
-        keyword_only = item.kw_only or owner is Training
-        kind = inspect.Parameter.KEYWORD_ONLY if keyword_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
-        parameters.append(inspect.Parameter(item.name, kind, default=default))
-    signature = inspect.Signature(sorted(parameters, key=lambda parameter: parameter.kind))
-
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        try:
-            bound = signature.bind(self, *args, **kwargs)
-        except TypeError as error:
-            names = ", ".join(list(signature.parameters)[1:])
-            raise TypeError(f"{type(self).__name__}: {error}; its parameters are {names}") from None
-        bound.apply_defaults()
-        for name, value in list(bound.arguments.items())[1:]:
-            setattr(self, name, value)
-
-    init.__signature__ = signature  # type: ignore[attr-defined]
-    return init
-
-
 class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
-    """A subclass names its `_rule` and says when to choose it; constructor and the rest of the docs are made here."""
+    """A subclass names its `_rule` and writes its constructor out."""
 
     _rule: ClassVar[type[Rule]]
     _kernel: ClassVar[type[KernelOptions] | None] = None
-    _left_out: ClassVar[tuple[str, ...]] = ()  # options that are not offered, and keep their defaults
-    _attributes: ClassVar[str]
-    _examples: ClassVar[str]
     _learner: Learner
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if "_rule" in vars(cls):
-            offered = list(cls._offered())
-            cls.__init__ = _constructor(offered)  # type: ignore[method-assign]
-            parameters = "\n\nParameters\n----------\n" + describe([(item, default) for _, item, default in offered])
-            examples = cls._examples.format(name=cls.__name__)
-            cls.__doc__ = inspect.cleandoc(cls.__doc__ or "") + parameters + cls._attributes + examples
-
-    @classmethod
-    def _offered(cls) -> Iterator[tuple[type[Options], Field[Any], Any]]:
-        """The options that are parameters here, each with its owner and default."""
-        for owner in (cls._rule, *([] if cls._kernel is None else [cls._kernel]), Training):
-            for item in fields(owner):
-                if item.name not in cls._left_out:
-                    yield owner, item, cls._rule.default_epochs if item.name == "epochs" else item.default
-
     def _options(self) -> tuple[Rule, Training, KernelOptions | None]:
-        """The parameters, checked."""
-        values: dict[Any, dict[str, Any]] = {self._rule: {}, self._kernel: {}, Training: {}}
-        for owner, item, _ in self._offered():
-            values[owner][item.name] = getattr(self, item.name)
-        kernel = None if self._kernel is None else self._kernel(**values[self._kernel])
-        return self._rule(**values[self._rule]), Training(**values[Training]), kernel
+        """The parameters, checked; options that are not parameters here keep their defaults."""
+        given = self.get_params(deep=False)
+
+        def of(owner: type[Any]) -> dict[str, Any]:
+            return {item.name: given[item.name] for item in fields(owner) if item.name in given}
+
+        kernel = None if self._kernel is None else self._kernel(**of(self._kernel))
+        return self._rule(**of(self._rule)), Training(**of(Training)), kernel
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

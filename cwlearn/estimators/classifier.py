@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,28 +15,9 @@ from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.parameters import COUNT, require
 from cwlearn.estimators.base import Linear, OnlineEstimator
 
-COMMON_ATTRIBUTES = """\
-classes_ : ndarray of shape (n_labels,)
-    The labels, sorted.
-n_features_in_, n_updates_, n_mistakes_ : int
-    Columns of X; rows that moved the model; rows that were on the wrong side before they were learned.
-"""
-EXAMPLES = """
-Examples
---------
->>> import numpy as np
->>> from cwlearn import {name}
->>> X = np.array([[1, 0, 2], [0, 1, 1], [2, 0, 1], [0, 2, 1]])
->>> model = {name}(random_state=0).fit(X, ["spam", "ham", "spam", "ham"])
->>> model.predict([[1, 0, 0], [0, 1, 0]]).tolist()
-['spam', 'ham']
-"""
-
 
 class Classifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     """Labels in, labels out."""
-
-    _examples: ClassVar[str] = EXAMPLES
 
     def fit(self, X: Any, y: Any, **refused: Any) -> Self:
         """Learn from the rows of X with labels y, in `epochs` passes; forget what was learned before, if anything,
@@ -125,31 +106,11 @@ class Classifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
 class LinearClassifier(Linear, Classifier):
     """Classifiers with weights."""
 
-    _attributes: ClassVar[str] = f"""
-Attributes
-----------
-{COMMON_ATTRIBUTES}\
-coef_, variance_ : ndarray of shape (1, n_features) or, with more than two labels, (n_labels, n_features)
-    Mean and variance of the weights: views of the state, not copies.
-intercept_ : ndarray of shape (1,) or (n_labels,)
-    Mean of the intercept.
-covariance_ : ndarray of shape (n_features, n_features) or (n_labels, n_features, n_features)
-    Covariance of the weights, where it is full: a copy.
-"""
-
 
 class KernelClassifier(Classifier):
     """Classifiers with a kernel, which keep rows instead of weights."""
 
     _kernel = KernelOptions
-    _left_out = ("projection", "covariance", "dtype")
-    _attributes: ClassVar[str] = f"""
-Attributes
-----------
-{COMMON_ATTRIBUTES}\
-n_kept_ : int
-    Rows that are kept.
-"""
 
     @property
     def n_kept_(self) -> int:

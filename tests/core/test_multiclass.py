@@ -20,7 +20,7 @@ from cwlearn.core.learner import Learner
 from cwlearn.core.states import base as state
 from cwlearn.core.training import Training
 from cwlearn.errors import DataError, ModelError
-from cwlearn.estimators.algorithms import CLASSIFIERS
+from cwlearn.estimators.loading import CLASSIFIERS
 from cwlearn.text.run import Run
 from tests.cases import labelled_rows, new_learner, rows_of
 from tests.text_cases import bits, compressed, cwlearn, fail, labelled_text, outcome_of, succeed, trained

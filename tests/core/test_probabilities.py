@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 
 import cwlearn as package
 from cwlearn.core import probabilities as chances
-from cwlearn.estimators.algorithms import CLASSIFIERS
+from cwlearn.estimators.loading import CLASSIFIERS
 
 PROBABILISTIC = ["cw", "arow", "scw", "nherd", "sop", "logistic"]
 

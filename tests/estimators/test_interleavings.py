@@ -30,7 +30,7 @@ from cwlearn.core.learner import Learner
 from cwlearn.core.rows import as_rows
 from cwlearn.core.training import Training
 from cwlearn.errors import DataError
-from cwlearn.estimators.algorithms import CLASSIFIERS
+from cwlearn.estimators.loading import CLASSIFIERS
 from cwlearn.parallel.shards import Sharing, train_in_threads
 from cwlearn.parallel.tasks import Plan
 from cwlearn.text.run import Resources, Run

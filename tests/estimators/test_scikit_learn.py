@@ -17,7 +17,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from cwlearn.estimators.algorithms import (
+from cwlearn.estimators.classifier import Weighted
+from cwlearn.estimators.loading import (
     CLASSIFIERS,
     KERNEL_CLASSIFIERS,
     AROWClassifier,
@@ -29,7 +30,6 @@ from cwlearn.estimators.algorithms import (
     PassiveAggressiveClassifier,
     PerceptronClassifier,
 )
-from cwlearn.estimators.classifier import Weighted
 
 VARIANTS = [
     *(classifier() for classifier in CLASSIFIERS.values()),

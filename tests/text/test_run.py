@@ -22,7 +22,7 @@ from cwlearn.core.rows import as_rows
 from cwlearn.core.states import base as state
 from cwlearn.core.training import Training
 from cwlearn.errors import DataError
-from cwlearn.estimators.algorithms import CLASSIFIERS
+from cwlearn.estimators.loading import CLASSIFIERS
 from cwlearn.text import run as out_of_core
 from cwlearn.text.labels import Labels
 from cwlearn.text.row_store import DiskStore, MemoryStore

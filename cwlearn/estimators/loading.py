@@ -1,0 +1,61 @@
+"""Reading an estimator back from a model file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import fields
+
+from cwlearn.core import model_file
+from cwlearn.errors import ModelError
+from cwlearn.estimators.arow import AROWClassifier
+from cwlearn.estimators.base import OnlineEstimator
+from cwlearn.estimators.classifier import KernelClassifier, LinearClassifier
+from cwlearn.estimators.cw import CWClassifier
+from cwlearn.estimators.kernel_machines import KernelAROWClassifier, KernelCWClassifier
+from cwlearn.estimators.logistic import LogisticClassifier
+from cwlearn.estimators.nherd import NHERDClassifier
+from cwlearn.estimators.passive_aggressive import PassiveAggressiveClassifier
+from cwlearn.estimators.perceptron import PerceptronClassifier
+from cwlearn.estimators.regression import AROWRegressor
+from cwlearn.estimators.regressor import LinearRegressor
+from cwlearn.estimators.scw import SCWClassifier
+from cwlearn.estimators.sop import SOPClassifier
+
+CLASSIFIERS: dict[str, type[LinearClassifier]] = {
+    classifier._rule.name: classifier
+    for classifier in (
+        CWClassifier,
+        AROWClassifier,
+        SCWClassifier,
+        NHERDClassifier,
+        SOPClassifier,
+        PassiveAggressiveClassifier,
+        PerceptronClassifier,
+        LogisticClassifier,
+    )
+}
+
+
+KERNEL_CLASSIFIERS: dict[str, type[KernelClassifier]] = {
+    classifier._rule.name: classifier for classifier in (KernelCWClassifier, KernelAROWClassifier)
+}
+REGRESSORS: dict[str, type[LinearRegressor]] = {AROWRegressor._rule.name: AROWRegressor}
+
+
+def load(path: str | os.PathLike[str]) -> OnlineEstimator:
+    """The estimator saved in a model file, fitted and with its parameters."""
+    learner = model_file.load(path)
+    known: Mapping[str, type[OnlineEstimator]] = CLASSIFIERS
+    if learner.kernel is not None:
+        known = KERNEL_CLASSIFIERS
+    elif learner.rule.task == "regression":
+        known = REGRESSORS
+    if learner.rule.name not in known:
+        raise ModelError(f"{os.fspath(path)}: there is no estimator for a kernel model of {learner.rule.name}")
+    estimator = known[learner.rule.name]()
+    parameters = estimator.get_params()
+    for options in (learner.rule, learner.kernel, learner.training):
+        found = {item.name: getattr(options, item.name) for item in (fields(options) if options else ())}
+        estimator.set_params(**{name: value for name, value in found.items() if name in parameters})
+    return estimator._adopt(learner)

@@ -1,0 +1,57 @@
+"""One estimator of several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from cwlearn.core import merging
+from cwlearn.core.learner import Learner
+from cwlearn.estimators.base import Linear
+
+
+def merge(models: Sequence[Linear], how: str = "posterior", base: Linear | None = None) -> Linear:
+    """One model of several that have learned from different rows, combined through their confidences.
+
+    Parameters
+    ----------
+    models : fitted linear estimators of this package
+        Of the same rule, parameters and labels.  They may have seen different numbers of features, which are aligned by
+        column.  They stay as they are.
+    how : "posterior", "kl" or "l2"
+        "posterior" adds up what each has learned beyond the common prior, in any order and grouping; "kl" is the
+        paper's, which counts the prior once for each model, and so is surer; "l2" averages means and covariances.
+    base : a fitted estimator, optional
+        What all of them went on from, if they were not new: it counts once, not once for each.
+
+    Returns
+    -------
+    model : an estimator of the same class
+        It predicts, is saved, goes on learning, and can be merged again.
+
+    References: Crammer, Dredze, Pereira, JMLR 13, 2012, section 7.10.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cwlearn import AROWClassifier, merge
+    >>> X, y = np.eye(4), [0, 1, 0, 1]
+    >>> halves = [AROWClassifier().fit(X[part], [0, 1]) for part in (slice(0, 2), slice(2, 4))]
+    >>> merge(halves).predict(X).tolist()
+    [0, 1, 0, 1]
+    """
+    named = [(f"model {number}", model) for number, model in enumerate(models)]
+    known = _learner_of("base", base) if base is not None else None
+    learner = merging.merge(((name, _learner_of(name, model)) for name, model in named), how, known)
+    merged: Linear = clone(named[0][1])
+    return merged._adopt(learner)
+
+
+def _learner_of(name: str, model: Linear) -> Learner:
+    if not isinstance(model, Linear):
+        raise TypeError(f"{name}: expected a linear estimator of cwlearn, got {model!r}")
+    if not model.__sklearn_is_fitted__():
+        raise NotFittedError(f"{name}: this {type(model).__name__} is not fitted yet")
+    return model._fitted

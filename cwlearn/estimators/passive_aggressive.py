@@ -1,0 +1,112 @@
+"""Passive-aggressive learning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from cwlearn.core import rules
+from cwlearn.estimators.classifier import LinearClassifier, Weighted
+
+
+class PassiveAggressiveClassifier(Weighted, LinearClassifier):
+    """Passive-aggressive classifier, a first-order rival.
+
+    Parameters
+    ----------
+    C : float, "auto" or None, default="auto"
+        Weight of the slack; None allows no slack. 'auto' is 1 divided by initial_variance times the mean
+        squared length of the rows seen so far, so that the scale of X does not matter.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        'hinge' is PA-I, 'squared_hinge' is PA-II.
+    average : bool, default=False
+        Predict with the average of the weights held after each row.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of the loss by label. 'balanced' is n_rows / (n_labels * rows of the label).
+    initial_variance : float, default=1.0
+        Variance of every weight before the first row.
+    fit_intercept : bool, default=True
+        Learn an intercept, as the weight of a feature that is always 1.
+    epochs : int, default=15
+        Passes over the rows; `partial_fit` always makes one.
+    shuffle : bool, default=True
+        Take the rows in a new random order in every epoch of `fit`.
+    random_state : int, RandomState or None, default=None
+        Seed or generator of the shuffles.
+    warm_start : bool, default=False
+        Let `fit` continue from the current weights instead of starting anew.
+    n_constraints : int or None, default=1
+        With more than two labels: how many of the highest-scoring wrong labels the true one must beat. None is
+        all.
+    multiclass_update : {"sequential", "parallel", "exact"}, default="sequential"
+        With several constraints: apply them one after the other ('sequential'), each alone and then average
+        ('parallel'), or meet all of them at once ('exact'; only for passive-aggressive, and for CW with
+        form='variance').
+    dtype : {"float32", "float64"}, default="float32"
+        Precision of a diagonal state. Sums are always float64, and so is a full covariance.
+    verbose : int, default=0
+        Show a progress bar on standard error during `fit`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_labels,)
+        The labels, sorted.
+    n_features_in_, n_updates_, n_mistakes_ : int
+        Columns of X; rows that moved the model; rows that were on the wrong side before they were learned.
+    coef_, variance_ : ndarray of shape (1, n_features) or, with more than two labels, (n_labels, n_features)
+        Mean and variance of the weights: views of the state, not copies.
+    intercept_ : ndarray of shape (1,) or (n_labels,)
+        Mean of the intercept.
+    covariance_ : ndarray of shape (n_features, n_features) or (n_labels, n_features, n_features)
+        Covariance of the weights, where it is full: a copy.
+
+    References
+    ----------
+    Crammer et al., "Online Passive-Aggressive Algorithms", JMLR 7, 2006.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cwlearn import PassiveAggressiveClassifier
+    >>> X = np.array([[1, 0, 2], [0, 1, 1], [2, 0, 1], [0, 2, 1]])
+    >>> model = PassiveAggressiveClassifier(random_state=0).fit(X, ["spam", "ham", "spam", "ham"])
+    >>> model.predict([[1, 0, 0], [0, 1, 0]]).tolist()
+    ['spam', 'ham']
+    """
+
+    _rule = rules.PassiveAggressive
+
+    def __init__(
+        self,
+        C: float | Literal["auto"] | None = "auto",
+        loss: Literal["hinge", "squared_hinge"] = "hinge",
+        average: bool = False,
+        *,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        initial_variance: float = 1.0,
+        fit_intercept: bool = True,
+        epochs: int = 15,
+        shuffle: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+        warm_start: bool = False,
+        n_constraints: int | None = 1,
+        multiclass_update: Literal["sequential", "parallel", "exact"] = "sequential",
+        dtype: Literal["float32", "float64"] = "float32",
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.loss = loss
+        self.average = average
+        self.class_weight = class_weight
+        self.initial_variance = initial_variance
+        self.fit_intercept = fit_intercept
+        self.epochs = epochs
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.n_constraints = n_constraints
+        self.multiclass_update = multiclass_update
+        self.dtype = dtype
+        self.verbose = verbose

@@ -1,0 +1,119 @@
+"""Soft confidence-weighted learning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from cwlearn.core import rules
+from cwlearn.estimators.classifier import LinearClassifier, Probabilistic, Weighted
+
+
+class SCWClassifier(Weighted, Probabilistic, LinearClassifier):
+    """Soft confidence-weighted classifier: CW with a slack.
+
+    CW's speed on clean data, and a bound on what one row can do.
+
+    Parameters
+    ----------
+    confidence : float, default=0.99
+        Probability (eta) with which each row should be classified correctly.
+    C : float or "auto", default="auto"
+        Weight of the slack. 'auto' is 1 (for 'hinge': its root) divided by initial_variance times the mean
+        squared length of the rows seen so far, so that the scale of X does not matter.
+    loss : {"hinge", "squared_hinge"}, default="squared_hinge"
+        'hinge' is SCW-I, 'squared_hinge' is SCW-II.
+    covariance : {"diagonal", "full"}, default="diagonal"
+        Shape of the covariance. 'diagonal' keeps one variance for each weight. 'full' keeps a float64 matrix of
+        8 n_features^2 bytes (one for each label if there are more than two), for few, correlated features.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of the loss by label. 'balanced' is n_rows / (n_labels * rows of the label).
+    initial_variance : float, default=1.0
+        Variance of every weight before the first row.
+    fit_intercept : bool, default=True
+        Learn an intercept, as the weight of a feature that is always 1.
+    epochs : int, default=10
+        Passes over the rows; `partial_fit` always makes one.
+    shuffle : bool, default=True
+        Take the rows in a new random order in every epoch of `fit`.
+    random_state : int, RandomState or None, default=None
+        Seed or generator of the shuffles.
+    warm_start : bool, default=False
+        Let `fit` continue from the current weights instead of starting anew.
+    n_constraints : int or None, default=1
+        With more than two labels: how many of the highest-scoring wrong labels the true one must beat. None is
+        all.
+    multiclass_update : {"sequential", "parallel", "exact"}, default="sequential"
+        With several constraints: apply them one after the other ('sequential'), each alone and then average
+        ('parallel'), or meet all of them at once ('exact'; only for passive-aggressive, and for CW with
+        form='variance').
+    dtype : {"float32", "float64"}, default="float32"
+        Precision of a diagonal state. Sums are always float64, and so is a full covariance.
+    verbose : int, default=0
+        Show a progress bar on standard error during `fit`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_labels,)
+        The labels, sorted.
+    n_features_in_, n_updates_, n_mistakes_ : int
+        Columns of X; rows that moved the model; rows that were on the wrong side before they were learned.
+    coef_, variance_ : ndarray of shape (1, n_features) or, with more than two labels, (n_labels, n_features)
+        Mean and variance of the weights: views of the state, not copies.
+    intercept_ : ndarray of shape (1,) or (n_labels,)
+        Mean of the intercept.
+    covariance_ : ndarray of shape (n_features, n_features) or (n_labels, n_features, n_features)
+        Covariance of the weights, where it is full: a copy.
+
+    References
+    ----------
+    Wang, Zhao, Hoi, "Exact Soft Confidence-Weighted Learning", ICML 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cwlearn import SCWClassifier
+    >>> X = np.array([[1, 0, 2], [0, 1, 1], [2, 0, 1], [0, 2, 1]])
+    >>> model = SCWClassifier(random_state=0).fit(X, ["spam", "ham", "spam", "ham"])
+    >>> model.predict([[1, 0, 0], [0, 1, 0]]).tolist()
+    ['spam', 'ham']
+    """
+
+    _rule = rules.SCW
+
+    def __init__(
+        self,
+        confidence: float = 0.99,
+        C: float | Literal["auto"] = "auto",
+        loss: Literal["hinge", "squared_hinge"] = "squared_hinge",
+        *,
+        covariance: Literal["diagonal", "full"] = "diagonal",
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        initial_variance: float = 1.0,
+        fit_intercept: bool = True,
+        epochs: int = 10,
+        shuffle: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+        warm_start: bool = False,
+        n_constraints: int | None = 1,
+        multiclass_update: Literal["sequential", "parallel", "exact"] = "sequential",
+        dtype: Literal["float32", "float64"] = "float32",
+        verbose: int = 0,
+    ) -> None:
+        self.confidence = confidence
+        self.C = C
+        self.loss = loss
+        self.covariance = covariance
+        self.class_weight = class_weight
+        self.initial_variance = initial_variance
+        self.fit_intercept = fit_intercept
+        self.epochs = epochs
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.n_constraints = n_constraints
+        self.multiclass_update = multiclass_update
+        self.dtype = dtype
+        self.verbose = verbose
