@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import warnings
 from dataclasses import fields
@@ -39,6 +40,19 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
 
         kernel = None if self._kernel is None else self._kernel(**of(self._kernel))
         return self._rule(**of(self._rule)), Training(**of(Training)), kernel
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """The parameters in the order of the constructor; scikit-learn would sort them."""
+        return list(inspect.signature(cls).parameters)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """The parameters that differ from their defaults, in the order of the constructor."""
+        defaults = {name: parameter.default for name, parameter in inspect.signature(type(self)).parameters.items()}
+        changed = [
+            f"{name}={value!r}" for name, value in self.get_params(deep=False).items() if _differ(value, defaults[name])
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -188,6 +202,11 @@ class Linear(OnlineEstimator):
         state: Any = self._weights
         matrices = np.stack([state.covariance(block)[1:, 1:] for block in range(state.blocks)])
         return matrices[0] if state.blocks == 1 else matrices
+
+
+def _differ(value: Any, default: Any) -> bool:
+    """Whether a parameter is not its default: by its text, since not everything can be compared."""
+    return type(value) is not type(default) or repr(value) != repr(default)
 
 
 def tell_unsolved(updates: int) -> None:
