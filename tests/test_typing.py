@@ -14,7 +14,9 @@ import pytest
 FOLDER = Path(__file__).parent / "typing"
 ROOT = Path(__file__).parents[1]
 REFUSED = {
-    number for number, line in enumerate((FOLDER / "misuses.py").read_text().splitlines(), 1) if line.endswith("# refused")
+    number
+    for number, line in enumerate((FOLDER / "misuses.py").read_text().splitlines(), 1)
+    if line.endswith("# refused")
 }
 
 

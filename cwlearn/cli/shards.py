@@ -6,7 +6,6 @@ import argparse
 
 from cwlearn.cli.common import save_model
 from cwlearn.cli.terminal import Bar
-from cwlearn.core import model_file
 from cwlearn.core.learner import Learner
 from cwlearn.core.rule import Rule
 from cwlearn.core.training import Training

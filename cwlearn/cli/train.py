@@ -16,7 +16,7 @@ from cwlearn.cli.shards import learn_in_shards
 from cwlearn.cli.terminal import TerminalMonitor, reason
 from cwlearn.core import model_file
 from cwlearn.core.learner import Learner
-from cwlearn.core.parameters import POSITIVE, SEED
+from cwlearn.core.parameters import POSITIVE, SEED, LabelError, label_value
 from cwlearn.core.rule import Rule
 from cwlearn.core.rules import RULES, TASKS
 from cwlearn.core.states.base import new_statistics

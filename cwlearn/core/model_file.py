@@ -28,9 +28,9 @@ from cwlearn.core import sealed_archive
 from cwlearn.core.class_labels import as_json, from_json, json_value
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.learner import Learner
-from cwlearn.core.parameters import is_number, plain
+from cwlearn.core.parameters import SIZE, is_number, require
 from cwlearn.core.rules import TASKS
-from cwlearn.core.states.base import Statistics
+from cwlearn.core.states.base import LARGE, Arrays, Statistics, Stored
 from cwlearn.core.training import Training
 from cwlearn.errors import ModelError, listed
 from cwlearn.utils.atomic_file import replace_file

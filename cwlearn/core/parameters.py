@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -167,12 +166,3 @@ class Options:
             value = getattr(self, item.name)
             require(item.name, value, item.metadata["check"])
             object.__setattr__(self, item.name, plain(value))  # frozen, but not before it is built
-
-
-def describe(items: list[tuple[Field[Any], Any]]) -> str:
-    """Options with their defaults as the body of a numpydoc Parameters section."""
-    lines = []
-    for item, default in sorted(items, key=lambda pair: bool(pair[0].kw_only)):
-        lines.append(f"{item.name} : {item.metadata['check'].words}, default={default!r}")
-        lines += textwrap.wrap(item.metadata["help"], 100, initial_indent="    ", subsequent_indent="    ")
-    return "\n".join(lines) + "\n"

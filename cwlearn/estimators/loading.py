@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 
 from cwlearn.core import model_file
+from cwlearn.core.parameters import read_size
 from cwlearn.errors import ModelError
 from cwlearn.estimators.arow import AROWClassifier
 from cwlearn.estimators.base import OnlineEstimator
@@ -43,9 +44,19 @@ KERNEL_CLASSIFIERS: dict[str, type[KernelClassifier]] = {
 REGRESSORS: dict[str, type[LinearRegressor]] = {AROWRegressor._rule.name: AROWRegressor}
 
 
-def load(path: str | os.PathLike[str]) -> OnlineEstimator:
-    """The estimator saved in a model file, fitted and with its parameters."""
-    learner = model_file.load(path)
+def load(path: str | os.PathLike[str], max_memory: int | str | None = None) -> OnlineEstimator:
+    """Load the estimator saved in a model file, fitted and with its parameters.
+
+    Parameters
+    ----------
+    path : path
+        A file that `save` or the command line has written.
+    max_memory : int or str, optional
+        Bytes, or a text such as "4G".  A model that needs more is refused before it takes any: a small file may ask for
+        much memory, since it holds only the weights that were touched.  Default: 1 GiB, or 8 times the size of the file
+        if that is more.
+    """
+    learner = model_file.load(path, read_size(max_memory) if isinstance(max_memory, str) else max_memory)
     known: Mapping[str, type[OnlineEstimator]] = CLASSIFIERS
     if learner.kernel is not None:
         known = KERNEL_CLASSIFIERS

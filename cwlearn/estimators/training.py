@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 
 from cwlearn.cli.terminal import TerminalMonitor
 from cwlearn.core.learner import label_text
-from cwlearn.core.parameters import is_number, read_size
+from cwlearn.core.parameters import is_number, label_value, read_size
 from cwlearn.estimators.base import Linear, tell_unsolved
 from cwlearn.text.labels import labels_for
 from cwlearn.text.run import Resources, Run
@@ -80,7 +80,7 @@ def train_svmlight(
         training,
         Reading(**reading),
         Resources(n_features, hash_bits, read_size(memory) if isinstance(memory, str) else memory, threads),
-        labels_for(rule, None if labels is None else {float(label): label_text(label) for label in labels}),
+        labels_for(rule, None if labels is None else {label_value(label): label_text(label) for label in labels}),
         estimator._learner if go_on else None,
         TerminalMonitor(quiet=not training.verbose),
         check_random_state(estimator.random_state),

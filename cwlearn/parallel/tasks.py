@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cwlearn.core.class_labels import check_types
 from cwlearn.core.learner import Learner
 from cwlearn.core.merging import Sum
 from cwlearn.core.rows import as_rows

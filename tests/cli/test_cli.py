@@ -31,6 +31,7 @@ from cwlearn.core import model_file
 from cwlearn.core.rows import as_rows
 from cwlearn.core.rules import RULES
 from cwlearn.core.training import Training
+from cwlearn.text.svmlight import Reader
 from tests.text_cases import (
     COMMAND,
     ENVIRONMENT,

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 import cwlearn as package
 from cwlearn.core import class_labels, model_file, rules
 from cwlearn.core.class_labels import check_labels, check_types
-from cwlearn.core.learner import Learner, Training
+from cwlearn.core.learner import Learner
+from cwlearn.core.training import Training
 from cwlearn.parallel.tasks import Plan, find_labels
 from tests.text_cases import succeed
 

@@ -16,10 +16,11 @@ from cwlearn.cli import inspect as cli_inspect
 from cwlearn.cli import train as cli_train
 from cwlearn.core import model_file, rules, sealed_archive
 from cwlearn.core.kernel_options import KernelOptions
-from cwlearn.core.learner import Learner, Training
+from cwlearn.core.learner import Learner
 from cwlearn.core.rows import as_rows
 from cwlearn.core.states import diagonal as diagonal_state
 from cwlearn.core.states.base import LARGE
+from cwlearn.core.training import Training
 from cwlearn.errors import ModelError
 from tests.cases import RULES, labelled_rows, new_learner, random_rows, rows_of, rule_id
 from tests.text_cases import cwlearn, fail, outcome_of, random_text, succeed

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import cwlearn as package
 from cwlearn.cli.terminal import TerminalMonitor
-from cwlearn.core import learner, model_file, rules
+from cwlearn.core import learner, model_file, rules, sealed_archive
 from cwlearn.core.learner import Learner
 from cwlearn.core.states import base as state
 from cwlearn.core.training import Training

@@ -842,7 +842,7 @@ def test_results_come_in_order_whatever_the_delays(threads, spaces, helping):
 
     def work(thing, space):
         time.sleep(delays.choice([0, 0, 0.001, 0.003]))
-        return thing, resources
+        return thing, space
 
     results = list(in_order(counting(60), work, list(range(spaces)), threads, helping))
     assert [thing for thing, _ in results] == list(range(60))

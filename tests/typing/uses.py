@@ -63,7 +63,9 @@ def from_files(path: Path) -> None:
     again.margin(X)
     again.save(str(path))
     assert_type(merge([arow, arow], how="kl", base=arow), AROWClassifier)
-    matrix, targets = read_svmlight(path, n_features=10, dtype="float32", zero_based=True, threads=2, on_bad_line="skip")
+    matrix, targets = read_svmlight(
+        path, n_features=10, dtype="float32", zero_based=True, threads=2, on_bad_line="skip"
+    )
     for batch, some in iter_svmlight([path], rows=100, n_features=10, unsorted="sort"):
         arow.partial_fit(batch, some)
     assert_type(train_svmlight(path, arow, labels=[0, 1], memory="1G", on_bad_line="skip", max_bad=3), AROWClassifier)

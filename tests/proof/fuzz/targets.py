@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from cwlearn.core import model_file, rules
+from cwlearn.core import model_file, rules, sealed_archive
 from cwlearn.core.learner import Learner
 from cwlearn.core.rows import Rows, as_rows
 from cwlearn.core.training import Training
