@@ -14,7 +14,6 @@ import numpy as np
 from cwlearn.cli.common import add_output, check_paths, feature_names, usage_checked
 from cwlearn.cli.data_sets import add_reading, read, short_name
 from cwlearn.cli.flags import checked
-from cwlearn.cli.terminal import Bar
 from cwlearn.core.parameters import COUNT, SEED
 from cwlearn.errors import UsageError, shown
 from cwlearn.evaluation.candidates import CANDIDATES, USUAL
@@ -24,6 +23,7 @@ from cwlearn.evaluation.significance import LEGEND, mark
 from cwlearn.evaluation.trials import Outcome
 from cwlearn.utils.atomic_file import check_writable
 from cwlearn.utils.messages import put, put_json, say
+from cwlearn.utils.progress import ProgressBar
 
 EXAMPLE = """\
   cwlearn compare spam.svm --report spam.html                      all the usual ones, ten-fold, with a page to look at
@@ -83,7 +83,7 @@ def _noises(text: str) -> list[float]:
 class _BarMonitor(TrialMonitor):
     """A bar that tells of data set, algorithm and fold."""
 
-    def __init__(self, bar: Bar) -> None:
+    def __init__(self, bar: ProgressBar) -> None:
         self._bar, self.trials, self.done = bar, 0, 0
 
     def starts(self, trials: int) -> None:
@@ -115,7 +115,7 @@ def run(arguments: argparse.Namespace) -> None:
         raise UsageError("each data set is wanted once")
     start = time.perf_counter()
     data = {name: read(path, arguments) for name, path in zip(names, arguments.data, strict=True)}
-    bar = Bar(arguments.quiet or arguments.json)
+    bar = ProgressBar(arguments.quiet or arguments.json)
     monitor = _BarMonitor(bar)
     try:
         with usage_checked():

@@ -7,13 +7,13 @@ import time
 
 from cwlearn.cli.common import add_output, save_model
 from cwlearn.cli.flags import add_memory, checked
-from cwlearn.cli.terminal import Bar
 from cwlearn.core import model_file
 from cwlearn.core.merging import HOW, Sum
 from cwlearn.errors import UsageError, listed, shown
 from cwlearn.text.sources import STDIN
 from cwlearn.utils.atomic_file import check_writable
 from cwlearn.utils.messages import put, put_json, tell_repeated
+from cwlearn.utils.progress import ProgressBar
 
 EXAMPLE = "  cwlearn merge monday.npz tuesday.npz -m week.npz       what both have learned, in one model"
 
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> None:
     if not arguments.quiet:
         tell_repeated(arguments.models)
     start = time.perf_counter()
-    bar = Bar(arguments.quiet or arguments.json)
+    bar = ProgressBar(arguments.quiet or arguments.json)
     bar.begin("merging", len(arguments.models), " models")
     most = getattr(arguments, "memory", None)
     base = None if arguments.base is None else model_file.load(arguments.base, most)

@@ -9,7 +9,6 @@ import numpy as np
 
 from cwlearn.cli.common import DATA_HELP, add_output
 from cwlearn.cli.flags import add_memory, add_options, given
-from cwlearn.cli.terminal import Bar
 from cwlearn.core import model_file
 from cwlearn.core.learner import Learner
 from cwlearn.core.rows import Rows
@@ -17,6 +16,7 @@ from cwlearn.core.states.diagonal import DiagonalState
 from cwlearn.text.run import Resources
 from cwlearn.text.svmlight import Batch, Reader, Reading
 from cwlearn.utils.messages import say, tell_repeated, tell_skipped
+from cwlearn.utils.progress import ProgressBar
 
 
 def add_data_flags(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +55,7 @@ def scored(learner: Learner, arguments: argparse.Namespace, labelled: bool) -> I
         threads=getattr(arguments, "threads", None),
         tell=tell_skipped,
     )
-    bar = Bar(arguments.quiet or arguments.json)
+    bar = ProgressBar(arguments.quiet or arguments.json)
     unseen = 0
     for batch in reader:
         rows = batch.rows

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 
 from cwlearn.cli.common import save_model
-from cwlearn.cli.terminal import Bar
 from cwlearn.core.learner import Learner
 from cwlearn.core.rule import Rule
 from cwlearn.core.training import Training
@@ -16,6 +15,7 @@ from cwlearn.text.run import Resources
 from cwlearn.text.sources import STDIN
 from cwlearn.text.svmlight import Reading
 from cwlearn.utils.messages import say
+from cwlearn.utils.progress import ProgressBar
 
 
 def learn_in_shards(
@@ -41,7 +41,7 @@ def learn_in_shards(
     if sharing.scheduler is not None and sharing.workers is not None:
         raise UsageError("--workers is for this machine: with --scheduler the cluster has its own")
     plan = Plan(rule, training, sharing.how, reading, resources, arguments.labels, seed=arguments.seed)
-    bar = Bar(arguments.quiet or arguments.json)
+    bar = ProgressBar(arguments.quiet or arguments.json)
     try:
         if sharing.scheduler is None:
             shards = files_as_shards(arguments.data, sharing.workers or 1)
@@ -63,7 +63,7 @@ def learn_in_shards(
 
 
 def _on_cluster(
-    paths: list[str], sharing: Sharing, plan: Plan, base: Learner | None, bar: Bar
+    paths: list[str], sharing: Sharing, plan: Plan, base: Learner | None, bar: ProgressBar
 ) -> tuple[Learner, ShardResult]:
     try:
         from cwlearn.parallel.cluster import connected, threads_of, train_on

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,12 +11,10 @@ from typing import Any
 from cwlearn.core import model_file
 from cwlearn.core.states.base import new_statistics
 from cwlearn.errors import DataError, shown
-from cwlearn.text.run import Monitor, Run
-from cwlearn.text.svmlight import Batch
+from cwlearn.text.monitor import BarMonitor
+from cwlearn.text.run import Run
 from cwlearn.utils.messages import say, show, tell_skipped
 from cwlearn.utils.signals import handled
-
-PATIENCE = 0.5  # seconds without a bar
 
 
 def reason(error: OSError | MemoryError) -> str:
@@ -26,56 +22,12 @@ def reason(error: OSError | MemoryError) -> str:
     return getattr(error, "strerror", None) or str(error) or "out of memory"
 
 
-class Bar:
-    """A progress bar on a terminal, which comes only when the wait is long enough to want one."""
-
-    def __init__(self, quiet: bool) -> None:
-        self._wanted = not quiet and sys.stderr is not None and sys.stderr.isatty()
-        self._bar: Any = None
-        self._moving = threading.Lock()  # several workers may report at once
-        self._start = time.monotonic()
-        self.begin("", None, "B")
-
-    def begin(self, what: str, total: int | None, unit: str) -> None:
-        self.close()
-        self._what, self._total, self._unit, self._done = what, total, unit, 0
-
-    def move_to(self, done: int, **facts: str) -> None:
-        """So many bytes or rows are done."""
-        if not self._wanted or time.monotonic() < self._start + PATIENCE:
-            return
-        if self._bar is None:
-            from tqdm import tqdm
-
-            self._bar = tqdm(total=self._total, desc=self._what, unit=self._unit, unit_scale=True, leave=False)
-        self._bar.update(done - self._bar.n)
-        self._bar.set_postfix(facts, refresh=False)
-
-    def advance(self, rows: int, **facts: str) -> None:
-        with self._moving:
-            self._done += rows
-            self.move_to(self._done, **facts)
-
-    def close(self) -> None:
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
-
-    def end(self) -> None:
-        """Close it for good: who reports late is not heard any more."""
-        with self._moving:
-            self._wanted = False
-            self.close()
-
-
-class TerminalMonitor(Monitor):
+class TerminalMonitor(BarMonitor):
     """Shows how the training goes, keeps checkpoints, and stops it between two blocks of rows when asked to."""
 
     def __init__(self, quiet: bool, table: bool = False, checkpoint: str | None = None, minutes: float = 0) -> None:
-        self._bar = Bar(quiet or table)
+        super().__init__(quiet or table)
         self._table = Table() if table else None
-        self._unit = "B"
-        self._start = time.monotonic()
         self._minutes, self._checkpoint = minutes, checkpoint
         self.keeps_progress = checkpoint is not None
         self._saved_at = self._start
@@ -83,17 +35,8 @@ class TerminalMonitor(Monitor):
         self._busy = self._stopping = False
         self.torn = False  # a block of rows was broken off, so nobody knows how far it came
 
-    def begin(self, what: str, total: int | None, unit: str) -> None:
-        self._unit = unit
-        self._bar.begin(what, total, unit)
-
-    def read(self, run: Run, batch: Batch) -> None:
-        if self._unit == "B":
-            self._bar.move_to(batch.chunk.position, **self._facts(run))
-
     def learned(self, run: Run, rows: int) -> None:
-        if self._unit != "B":
-            self._bar.advance(rows, **self._facts(run))
+        super().learned(run, rows)
         if self._table is not None:
             self._table.row(run)
         if self._checkpoint is not None and time.monotonic() > self._saved_at + 60 * self._minutes:
@@ -105,12 +48,6 @@ class TerminalMonitor(Monitor):
         """All has been learned: the table gets its last line."""
         if self._table is not None:
             self._table.row(run, last=True)
-
-    def _facts(self, run: Run) -> dict[str, str]:
-        if run.learner is None or not run.learner.statistics["rows"]:
-            return {}
-        speed = run.done / max(1e-9, time.monotonic() - self._start)
-        return {"rows/s": f"{speed:.3g}", "error": f"{run.learner.progressive_error():.4g}"}
 
     def skipped(self, flaw: DataError) -> None:
         self._bar.close()

@@ -7,11 +7,11 @@ from typing import Any
 
 from sklearn.utils import check_random_state
 
-from cwlearn.cli.terminal import TerminalMonitor
 from cwlearn.core.learner import label_text
 from cwlearn.core.parameters import is_number, label_value, read_size
 from cwlearn.estimators.base import Linear, tell_unsolved
 from cwlearn.text.labels import labels_for
+from cwlearn.text.monitor import BarMonitor
 from cwlearn.text.run import Resources, Run
 from cwlearn.text.svmlight import Paths, Reading, path_list
 
@@ -82,7 +82,7 @@ def train_svmlight(
         Resources(n_features, hash_bits, read_size(memory) if isinstance(memory, str) else memory, threads),
         labels_for(rule, None if labels is None else {label_value(label): label_text(label) for label in labels}),
         estimator._learner if go_on else None,
-        TerminalMonitor(quiet=not training.verbose),
+        BarMonitor(quiet=not training.verbose),
         check_random_state(estimator.random_state),
     )
     unsolved = estimator._learner.statistics["unsolved"] if go_on else 0

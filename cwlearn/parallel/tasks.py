@@ -23,7 +23,8 @@ from cwlearn.core.rule import Rule
 from cwlearn.core.training import Training, row_dtype
 from cwlearn.errors import DataError, NoExamplesError
 from cwlearn.text.labels import Labels, labels_for
-from cwlearn.text.run import Monitor, Resources, Run
+from cwlearn.text.monitor import Monitor
+from cwlearn.text.run import Resources, Run
 from cwlearn.text.sources import displayed, total_size
 from cwlearn.text.svmlight import CHUNK_BYTES, Reader, Reading
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Generator
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, NoReturn
@@ -23,6 +23,7 @@ from cwlearn.core.rule import Rule
 from cwlearn.core.training import Training, check_update, row_dtype
 from cwlearn.errors import DataError, ModelError, NoExamplesError
 from cwlearn.text.labels import Labels
+from cwlearn.text.monitor import Monitor
 from cwlearn.text.row_store import DiskStore, MemoryStore
 from cwlearn.text.sources import Beginning, displayed, fingerprint, total_size
 from cwlearn.text.svmlight import CHUNK_BYTES, Batch, Reader, Reading
@@ -58,31 +59,6 @@ class Resources(Options):
 def check_hashed_size(features: int | None, hash_bits: int) -> None:
     if hash_bits and features not in (None, 1 << hash_bits):
         raise ValueError(f"features must be {1 << hash_bits} with hash_bits {hash_bits}, got {features}")
-
-
-class Monitor:
-    """Hears how a run goes; this one keeps silent.  It may raise an exception to end the run."""
-
-    keeps_progress = False  # it will ask for the progress of the run
-
-    def begin(self, what: str, total: int | None, unit: str) -> None:
-        """A part of the run begins, of `total` bytes or rows, if that is known."""
-
-    def read(self, run: Run, batch: Batch) -> None:
-        """A batch has been read."""
-
-    def learned(self, run: Run, rows: int) -> None:
-        """So many rows more have been learned."""
-
-    def skipped(self, flaw: DataError) -> None:
-        """A bad line has been left out."""
-
-    def restarted(self) -> None:
-        """All that was learned is forgotten: the run begins again, with more labels."""
-
-    def undisturbed(self) -> AbstractContextManager[None]:
-        """The state is changing: an interruption must wait for the next call of `learned`, or for the end."""
-        return nullcontext()
 
 
 @dataclass

@@ -26,12 +26,12 @@ from sklearn.metrics import log_loss, precision_recall_fscore_support, zero_one_
 
 import cwlearn as package
 from cwlearn.cli import main as cli
-from cwlearn.cli import terminal
 from cwlearn.core import model_file
 from cwlearn.core.rows import as_rows
 from cwlearn.core.rules import RULES
 from cwlearn.core.training import Training
 from cwlearn.text.svmlight import Reader
+from cwlearn.utils import progress
 from tests.text_cases import (
     COMMAND,
     ENVIRONMENT,
@@ -492,13 +492,13 @@ class Terminal:
 
 @pytest.mark.parametrize(("words", "shown"), [([], True), (["--quiet"], False), (["--json"], False)], ids=str)
 def test_a_terminal_sees_a_bar_if_the_wait_is_long_enough(words, shown, text, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(terminal, "PATIENCE", 0)
+    monkeypatch.setattr(progress, "PATIENCE", 0)
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     for more in (["--epochs", "1"], []):
         assert cli.main(["train", str(text), "-m", str(tmp_path / "m.npz"), *words, *more]) == 0
         assert ("learning" in stream.text) is shown
-    monkeypatch.setattr(terminal, "PATIENCE", 1000)
+    monkeypatch.setattr(progress, "PATIENCE", 1000)
     stream.text = ""
     assert cli.main(["train", str(text), "-m", str(tmp_path / "m.npz")]) == 0
     assert stream.text == ""

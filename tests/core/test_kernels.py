@@ -13,8 +13,8 @@ from cwlearn._kernels import KINDS, exact_answer, rule_answer
 from cwlearn.core import rules
 from cwlearn.core._probabilities import normal_cdf
 from cwlearn.core.states import diagonal as diagonal_state
-from tests import reference
 from tests.cases import RULES, new_learner, random_rows, reference_of, rows_of, rule_id
+from tests.references import binary as reference
 
 FORMS = ["cw-variance", "cw-stdev"]
 phis = st.floats(0.01, 5)

@@ -11,7 +11,7 @@ import pytest
 
 from cwlearn._kernels import KINDS, exact_answer, rule_answer
 from cwlearn.core import rules
-from tests import reference
+from tests.references import binary as reference
 
 MARGINS = [-30.0, -2.3, -0.4, -1e-3, 0.0, 1e-3, 0.3, 0.7, 0.999, 1.0, 1.05, 1.5]
 VARIANCES = [0.01, 0.6, 1.0, 3.0, 40.0]

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from cwlearn import AROWClassifier, CWClassifier, KernelCWClassifier, load, merge, read_svmlight, train_svmlight
 
-AROWClassifier(nonsense=1)  # refused
-AROWClassifier(regularisation=1.0)  # refused
-AROWClassifier(epochs="many")  # refused
-AROWClassifier(projection="exact")  # refused
-AROWClassifier(1.0, "kl", "full")  # refused
-CWClassifier(form="sd")  # refused
-CWClassifier(class_weight="balanced")  # refused
-CWClassifier().fit([[1.0]], [1], sample_weight=[1.0])  # refused
-KernelCWClassifier(covariance="full")  # refused
-load(3)  # refused
-merge([CWClassifier()], how="mean")  # refused
-read_svmlight("data.svm", zero_based="yes")  # refused
-read_svmlight("data.svm", on_bad_lines="skip")  # refused
-train_svmlight("data.svm", AROWClassifier(), max_bad="many")  # refused
+
+def main() -> None:
+    AROWClassifier(nonsense=1)  # refused
+    AROWClassifier(regularisation=1.0)  # refused
+    AROWClassifier(epochs="many")  # refused
+    AROWClassifier(projection="exact")  # refused
+    AROWClassifier(1.0, "kl", "full")  # refused
+    CWClassifier(form="sd")  # refused
+    CWClassifier(class_weight="balanced")  # refused
+    CWClassifier().fit([[1.0]], [1], sample_weight=[1.0])  # refused
+    KernelCWClassifier(covariance="full")  # refused
+    load(3)  # refused
+    merge([CWClassifier()], how="mean")  # refused
+    read_svmlight("data.svm", zero_based="yes")  # refused
+    read_svmlight("data.svm", on_bad_lines="skip")  # refused
+    train_svmlight("data.svm", AROWClassifier(), max_bad="many")  # refused

@@ -29,51 +29,53 @@ from cwlearn import (
     train_svmlight,
 )
 
-X = np.eye(4)
-y = ["spam", "ham", "spam", "ham"]
 
-arow = AROWClassifier(random_state=0, regularization="auto", class_weight={"spam": 2.0}).fit(X, y)
-assert_type(arow, AROWClassifier)
-labels = arow.predict(X).tolist()
-chances = arow.predict_proba(X, draws=10, random_state=0).sum(axis=1)
-mean, variance = arow.margin(X)
-arow.partial_fit(X, y, sample_weight=np.ones(4))
-weights = arow.coef_ + arow.variance_
-updates: int = arow.n_updates_ + arow.n_mistakes_
+def main() -> None:
+    X = np.eye(4)
+    y = ["spam", "ham", "spam", "ham"]
 
-cw = CWClassifier(0.95, "variance", projection="exact", covariance="diagonal", n_constraints=None).fit(X, y)
-assert_type(cw.partial_fit(X, y), CWClassifier)
-SCWClassifier(confidence=0.9, C=1.0, loss="hinge", epochs=3, shuffle=False).fit(X, y)
-NHERDClassifier(C="auto", dtype="float64").fit(X, y)
-SOPClassifier(a=1.0).fit(X, y)
-LogisticClassifier(bayesian=False, learning_rate=0.1, verbose=0).fit(X, y)
-PassiveAggressiveClassifier(C=None, average=True).fit(X, y)
-PerceptronClassifier(average=True, warm_start=True).fit(X, y)
-KernelCWClassifier(kernel="rbf", gamma="scale", budget=100).fit(X, y)
-kept: int = KernelAROWClassifier(kernel=lambda a, b: a @ b.T).fit(X, y).n_kept_
-regressor = AROWRegressor(covariance="full", regularization=1e-3).fit(X, [1.0, 2.0, 3.0, 4.0])
-slope: float = regressor.intercept_ + regressor.scale_ + regressor.noise_variance_
+    arow = AROWClassifier(random_state=0, regularization="auto", class_weight={"spam": 2.0}).fit(X, y)
+    assert_type(arow, AROWClassifier)
+    print(arow.predict(X).tolist())
+    print(arow.predict_proba(X, draws=10, random_state=0).sum(axis=1))
+    mean, variance = arow.margin(X)
+    arow.partial_fit(X, y, sample_weight=np.ones(4))
+    print(arow.coef_ + arow.variance_)
+    updates: int = arow.n_updates_ + arow.n_mistakes_
 
+    cw = CWClassifier(0.95, "variance", projection="exact", covariance="diagonal", n_constraints=None).fit(X, y)
+    assert_type(cw.partial_fit(X, y), CWClassifier)
+    SCWClassifier(confidence=0.9, C=1.0, loss="hinge", epochs=3, shuffle=False).fit(X, y)
+    NHERDClassifier(C="auto", dtype="float64").fit(X, y)
+    SOPClassifier(a=1.0).fit(X, y)
+    LogisticClassifier(bayesian=False, learning_rate=0.1, verbose=0).fit(X, y)
+    PassiveAggressiveClassifier(C=None, average=True).fit(X, y)
+    PerceptronClassifier(average=True, warm_start=True).fit(X, y)
+    KernelCWClassifier(kernel="rbf", gamma="scale", budget=100).fit(X, y)
+    kept: int = KernelAROWClassifier(kernel=lambda a, b: a @ b.T).fit(X, y).n_kept_
+    regressor = AROWRegressor(covariance="full", regularization=1e-3).fit(X, [1.0, 2.0, 3.0, 4.0])
+    slope: float = regressor.intercept_ + regressor.scale_ + regressor.noise_variance_
 
-def from_files(path: Path) -> None:
-    """Files in, model out."""
-    arow.save(path)
-    again = load(path)
-    again.predict(X)
-    again.margin(X)
-    again.save(str(path))
-    assert_type(merge([arow, arow], how="kl", base=arow), AROWClassifier)
-    matrix, targets = read_svmlight(
-        path, n_features=10, dtype="float32", zero_based=True, threads=2, on_bad_line="skip"
-    )
-    for batch, some in iter_svmlight([path], rows=100, n_features=10, unsorted="sort"):
-        arow.partial_fit(batch, some)
-    assert_type(train_svmlight(path, arow, labels=[0, 1], memory="1G", on_bad_line="skip", max_bad=3), AROWClassifier)
-    print(matrix.shape, targets.shape)
+    def from_files(path: Path) -> None:
+        """Files in, model out."""
+        arow.save(path)
+        again = load(path)
+        again.predict(X)
+        again.margin(X)
+        again.save(str(path))
+        assert_type(merge([arow, arow], how="kl", base=arow), AROWClassifier)
+        matrix, targets = read_svmlight(
+            path, n_features=10, dtype="float32", zero_based=True, threads=2, on_bad_line="skip"
+        )
+        for batch, some in iter_svmlight([path], rows=100, n_features=10, unsorted="sort"):
+            arow.partial_fit(batch, some)
+        assert_type(
+            train_svmlight(path, arow, labels=[0, 1], memory="1G", on_bad_line="skip", max_bad=3), AROWClassifier
+        )
+        print(matrix.shape, targets.shape)
 
-
-try:
-    from_files(Path("missing"))
-except (DataError, ModelError) as error:
-    print(error)
-print(cwlearn.__version__)
+    try:
+        from_files(Path("missing"))
+    except (DataError, ModelError) as error:
+        print(error)
+    print(cwlearn.__version__)

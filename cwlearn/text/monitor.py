@@ -1,0 +1,76 @@
+"""Callbacks of a training run: what is told of its progress, and how it may be interrupted."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING
+
+from cwlearn.errors import DataError
+from cwlearn.text.svmlight import Batch
+from cwlearn.utils.progress import ProgressBar
+
+if TYPE_CHECKING:
+    from cwlearn.text.run import Run
+
+
+class Monitor:
+    """Hears how a run goes; this one keeps silent.  It may raise an exception to end the run."""
+
+    keeps_progress = False  # it will ask for the progress of the run
+
+    def begin(self, what: str, total: int | None, unit: str) -> None:
+        """A part of the run begins, of `total` bytes or rows, if that is known."""
+
+    def read(self, run: Run, batch: Batch) -> None:
+        """A batch has been read."""
+
+    def learned(self, run: Run, rows: int) -> None:
+        """So many rows more have been learned."""
+
+    def skipped(self, flaw: DataError) -> None:
+        """A bad line has been left out."""
+
+    def restarted(self) -> None:
+        """All that was learned is forgotten: the run begins again, with more labels."""
+
+    def undisturbed(self) -> AbstractContextManager[None]:
+        """The state is changing: an interruption must wait for the next call of `learned`, or for the end."""
+        return nullcontext()
+
+
+class BarMonitor(Monitor):
+    """Shows a progress bar, and warns of bad lines that are skipped."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._bar = ProgressBar(quiet)
+        self._unit = "B"
+        self._start = time.monotonic()
+
+    def begin(self, what: str, total: int | None, unit: str) -> None:
+        self._unit = unit
+        self._bar.begin(what, total, unit)
+
+    def read(self, run: Run, batch: Batch) -> None:
+        if self._unit == "B":
+            self._bar.move_to(batch.chunk.position, **self._facts(run))
+
+    def learned(self, run: Run, rows: int) -> None:
+        if self._unit != "B":
+            self._bar.advance(rows, **self._facts(run))
+
+    def skipped(self, flaw: DataError) -> None:
+        self._bar.close()
+        warnings.warn(f"{flaw}; line skipped", stacklevel=2)
+
+    def close(self) -> None:
+        """Remove the bar."""
+        self._bar.close()
+
+    def _facts(self, run: Run) -> dict[str, str]:
+        """What stands beside the bar."""
+        if run.learner is None or not run.learner.statistics["rows"]:
+            return {}
+        speed = run.done / max(1e-9, time.monotonic() - self._start)
+        return {"rows/s": f"{speed:.3g}", "error": f"{run.learner.progressive_error():.4g}"}
