@@ -191,14 +191,14 @@ def test_e10_a_library_that_flushes_subnormal_numbers_to_zero_changes_nothing(tm
 def test_e12_no_type_of_ours_is_as_wide_as_the_machine_likes():
     """A C `long` has 32 bits on Windows, where `_BitScanForward64` wants one."""
     sources = [
-        path for path in Path(cwlearn.__file__).parent.iterdir() if path.suffix in (".pyx", ".pxd", ".pxi", ".h")
+        path for path in Path(cwlearn.__file__).parent.rglob("*") if path.suffix in (".pyx", ".pxd", ".pxi", ".h")
     ]
     assert len(sources) > 5
     for path in sources:
         comments, exact = r'""".*?"""|/\*.*?\*/|#[^\n]*', r"\blong long\b|\bunsigned long n;"
         code = re.sub(f"{comments}|{exact}", "", path.read_text(), flags=re.DOTALL)
         assert not re.search(r"\blong\b", code), path
-    for path in Path(cwlearn.__file__).parent.glob("*.py"):
+    for path in Path(cwlearn.__file__).parent.rglob("*.py"):
         assert not re.search(r"np\.(int_|intc|intp|uint|long|ulong)\b", path.read_text()), path
 
 

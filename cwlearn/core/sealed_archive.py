@@ -174,7 +174,7 @@ def _member(file: IO[bytes], name: str, start: int, size: int) -> Member:
         raise ValueError(f"{name} is not an array of version 1.0")
     shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
     place = file.tell()
-    plain = not fortran and dtype.str in DTYPES and shape and min(shape) >= 0
+    plain = not fortran and dtype.str in DTYPES and shape
     if not plain or _count(shape) * dtype.itemsize != start + size - place:
         raise ValueError(f"{name} has an unexpected layout")
     return Member(file, place, shape, dtype)

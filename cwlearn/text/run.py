@@ -132,6 +132,7 @@ class Run:
         self._known = Beginning.recorded(unfinished)
         if self._known is None:
             self._begin_anew("the checkpoint does not say what it has read, as those of this release do")
+            return
         self._memory = self.resources.memory or unfinished["memory"] or self._memory
         self._must_fit = unfinished["memory"] is None
 

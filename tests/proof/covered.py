@@ -23,8 +23,8 @@ from tests.proof.special_builds import build
 
 def _files(folder: Path) -> list[str]:
     """The modules first: they lead the plugin to their C code, without which it knows of no .pxd."""
-    modules = [path for path in folder.glob("cwlearn/*.pyx") if not path.stem.endswith("_v3")]
-    others = [path for pattern in ("*.pxd", "*.pxi", "*.py") for path in sorted(folder.glob(f"cwlearn/{pattern}"))]
+    modules = [path for path in folder.glob("cwlearn/**/*.pyx") if not path.stem.endswith("_v3")]
+    others = [path for pattern in ("*.pxd", "*.pxi", "*.py") for path in sorted(folder.glob(f"cwlearn/**/{pattern}"))]
     return [str(path.relative_to(folder)) for path in [*sorted(modules), *others]]
 
 

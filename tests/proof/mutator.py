@@ -30,7 +30,7 @@ FORMULAS: dict[str, dict[str, tuple[str, ...]] | None] = {
         "learn_row": (),
         "learn_rows": ("square", "scale", "C", "tally.loss", "tally.surprise", "tally.squares"),
     },
-    "cwlearn/rules.py": dict.fromkeys(
+    "cwlearn/core/rules.py": dict.fromkeys(
         ("kernel_fields", "prior_variance", "probability", "score", "score_variance", "second_order", "strength"), ()
     ),
 }

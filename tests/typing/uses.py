@@ -41,7 +41,7 @@ def main() -> None:
     mean, variance = arow.margin(X)
     arow.partial_fit(X, y, sample_weight=np.ones(4))
     print(arow.coef_ + arow.variance_)
-    updates: int = arow.n_updates_ + arow.n_mistakes_
+    assert_type(arow.n_updates_ + arow.n_mistakes_, int)
 
     cw = CWClassifier(0.95, "variance", projection="exact", covariance="diagonal", n_constraints=None).fit(X, y)
     assert_type(cw.partial_fit(X, y), CWClassifier)
@@ -52,9 +52,9 @@ def main() -> None:
     PassiveAggressiveClassifier(C=None, average=True).fit(X, y)
     PerceptronClassifier(average=True, warm_start=True).fit(X, y)
     KernelCWClassifier(kernel="rbf", gamma="scale", budget=100).fit(X, y)
-    kept: int = KernelAROWClassifier(kernel=lambda a, b: a @ b.T).fit(X, y).n_kept_
+    assert_type(KernelAROWClassifier(kernel=lambda a, b: a @ b.T).fit(X, y).n_kept_, int)
     regressor = AROWRegressor(covariance="full", regularization=1e-3).fit(X, [1.0, 2.0, 3.0, 4.0])
-    slope: float = regressor.intercept_ + regressor.scale_ + regressor.noise_variance_
+    print(regressor.intercept_ + regressor.scale_ + regressor.noise_variance_)
 
     def from_files(path: Path) -> None:
         """Files in, model out."""
