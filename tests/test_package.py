@@ -112,22 +112,47 @@ def test_h16_an_unknown_parameter_is_named():
         cwlearn.CWClassifier(0.9, "stdev", "kl", 1.0)
 
 
-def test_the_files_that_the_readme_links_exist():
-    root = Path(__file__).parents[1]
-    links = re.findall(r"\]\(([^)#]+)\)", (root / "README.md").read_text())
-    assert len(links) > 10
-    assert [link for link in links if "://" not in link and not (root / link).exists()] == []
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
-def test_the_tests_that_the_readme_names_exist():
-    root = Path(__file__).parents[1]
-    text = (root / "README.md").read_text()
-    named = re.findall(r"`(?:(tests/[\w/]+\.py))?(?:::(test_\w+))?`", text)
-    assert sum(bool(test) for _, test in named) > 10
-    source = ""
-    for file, test in named:
-        source = (root / file).read_text() if file else source  # `::test_...` alone goes with the file named before
-        assert not test or f"def {test}(" in source
+@each_page
+def test_the_files_that_a_page_links_exist(page):
+    links = re.findall(r"\]\(([^)#]+)\)", page.read_text())
+    assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
+
+
+def test_the_readme_links_the_guide_the_guarantees_and_the_results():
+    links = set(re.findall(r"\]\(([^)#]+)\)", (ROOT / "README.md").read_text()))
+    guide = {str(page.relative_to(ROOT)) for page in (ROOT / "docs" / "guide").glob("*.md")}
+    assert len(guide) >= 9
+    assert {*guide, "docs/guarantees.md", "docs/odd_inputs.md", "docs/results", "CONTRIBUTING.md"} <= links
+
+
+@each_page
+def test_the_tests_that_a_page_names_exist(page):
+    """`::test_...` alone is in the file that was named before it."""
+    missing, source = [], ""
+    for file, test in re.findall(r"`(?:(tests/[\w/]+\.py))?(?:::(test_\w+))?`", page.read_text()):
+        path = ROOT / file
+        if file:
+            source = path.read_text() if path.exists() else ""
+        if not path.exists() or (test and f"def {test}(" not in source):
+            missing.append(f"{file}::{test}")
+    assert missing == []
+
+
+def test_every_guarantee_names_a_test():
+    rows = re.findall(r"^\| (.*) \| (.*) \|$", (ROOT / "docs" / "guarantees.md").read_text(), re.MULTILINE)
+    promises = {promise: kept_by for promise, kept_by in rows if promise != "promise"}
+    assert len(promises) > 40
+    assert [promise for promise, kept_by in promises.items() if "::test_" not in kept_by] == []
+
+
+def test_readme_and_contributing_stay_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
+    assert len((ROOT / "CONTRIBUTING.md").read_text().splitlines()) <= 120
 
 
 COMPILED = [_chances, _kernels, _svmlight]
@@ -228,5 +253,4 @@ def test_t04_the_compiled_modules_need_no_global_lock():
 
 
 def test_versions_agree():
-    root = Path(__file__).parents[1]
-    assert f"version: {cwlearn.__version__}" in (root / "CITATION.cff").read_text()
+    assert f"version: {cwlearn.__version__}" in (ROOT / "CITATION.cff").read_text()

@@ -42,7 +42,7 @@ class Server:
     """Another process, which runs the tests with one mutant after the other."""
 
     def __init__(self, folder: Path):
-        files = [f"tests/{name}" for name in (RULES, KERNELS, LABELS, REGRESSION)]
+        files = [*(f"tests/core/{name}" for name in (RULES, KERNELS, LABELS)), f"tests/estimators/{REGRESSION}"]
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.proof.mutant_server", *files],
             cwd=folder,
