@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 
 import cwlearn
-from cwlearn import _kernels
+from cwlearn import _kernels, evaluation
 from cwlearn.core import _probabilities as _chances
 from cwlearn.core.rules import RULES
 from cwlearn.estimators.loading import CLASSIFIERS, KERNEL_CLASSIFIERS
 from cwlearn.text import _svmlight
+from tests import cases
 
 HEAVY = ["scipy", "sklearn", "dask", "matplotlib", "pandas", "tqdm"]
 
@@ -60,6 +61,11 @@ def test_every_public_name_is_there():
     assert classes == {classifier.__name__ for classifier in known}
     assert {name for name in cwlearn.__all__ if name.endswith("Regressor")} == {"AROWRegressor"}
     assert set(RULES) == set(CLASSIFIERS)
+
+
+def test_every_rule_has_tests_and_takes_part_in_comparisons():
+    assert {rule.name for rule in cases.RULES} == set(RULES)
+    assert set(RULES) <= set(evaluation.ALGORITHMS)
 
 
 NAN, INFINITY = float("nan"), float("inf")
@@ -210,7 +216,7 @@ def test_e10_a_library_that_flushes_subnormal_numbers_to_zero_changes_nothing(tm
     still = "assert float('1e-310') / 2 == 0\n"
     flushing = f"import ctypes\nctypes.CDLL({str(tmp_path / 'flush.so')!r}).flush()\n{still}"
     assert python(flushing + TRAIN + still).stdout == python(TRAIN).stdout != ""
-    assert "fast-math" not in (Path(__file__).parents[1] / "setup.py").read_text()
+    assert "fast-math" not in (ROOT / "setup.py").read_text()
 
 
 def test_e12_no_type_of_ours_is_as_wide_as_the_machine_likes():
@@ -246,9 +252,10 @@ def test_e13_a_numpy_that_cannot_be_imported_is_an_error_in_its_own_words(tmp_pa
 
 
 def test_t04_the_compiled_modules_need_no_global_lock():
-    script = (Path(__file__).parents[1] / "setup.py").read_text()
+    script = (ROOT / "setup.py").read_text()
     assert re.search(r'"freethreading_compatible": True', script)
-    code = "import sys, cwlearn.native, cwlearn.core._probabilities\nprint(getattr(sys, '_is_gil_enabled', lambda: True)())"
+    imports = "import sys, cwlearn.native, cwlearn.core._probabilities"
+    code = f"{imports}\nprint(getattr(sys, '_is_gil_enabled', lambda: True)())"
     assert python(code).stdout == f"{not sysconfig.get_config_var('Py_GIL_DISABLED')}\n"
 
 
