@@ -123,7 +123,7 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _validate(self, X: Any, y: Any, reset: bool, **checks: Any) -> tuple[Any, NDArray[Any]]:
-        """Let scikit-learn check shapes and names; `as_rows` checks formats and values, and names the place of an error."""
+        """Let scikit-learn check shapes and names; `as_rows` checks formats and values."""
         X, y = validate_data(self, X, y, accept_sparse=True, ensure_all_finite=False, reset=reset, **checks)
         return X, y
 
