@@ -2,7 +2,7 @@
 
     python -m bench papers [--parts jmlr,arow,emnlp] [--out FOLDER] [--data FOLDER] [--seed N]
 
-Data: see `bench.datasets`.  Everything goes through `cwlearn.evaluation.choosing`: in every fold the parameter and the number of
+Data: see `bench.datasets`.  Everything goes through `cwlearn.evaluation`: in every fold the parameter and the number of
 epochs (up to ten) are chosen by one randomised run on the training rows, and then tested on the fold.  A run that was
 ended goes on where it stopped (journals are kept beside the data that were parsed; `--fresh` begins anew).
 """
@@ -13,7 +13,7 @@ import argparse
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -28,9 +28,11 @@ from bench.datasets import DOMAIN_PAIRS, cache_folder, load, scaled
 from cwlearn import evaluation
 from cwlearn.core import rules
 from cwlearn.core.training import Training
-from cwlearn.evaluation.candidates import CANDIDATES, Candidate, OnlineCandidate
-from cwlearn.evaluation.comparison import Comparison, TrialMonitor
-from cwlearn.evaluation.significance import mark, ranks
+from cwlearn.evaluation.algorithms import CANDIDATES
+from cwlearn.evaluation.candidates import Candidate, RuleCandidate
+from cwlearn.evaluation.comparison import Comparison
+from cwlearn.evaluation.runner import TrialMonitor
+from cwlearn.evaluation.significance import ranks, stars
 
 CW = {
     "var KL": "cw-variance",
@@ -117,17 +119,17 @@ class Parts:
         start = time.perf_counter()
         bar = tqdm(desc=name, unit=" trials", leave=False)
 
-        class Teller(TrialMonitor):
-            def ends(self, outcome: Any) -> None:
+        class BarMonitor(TrialMonitor):
+            def trial_ended(self, outcome: Any) -> None:
                 bar.update()
 
-        found = evaluation.compare(
-            data, algorithms=candidates, seed=self.seed, journal=journal, monitor=Teller(), **options
+        comparison = evaluation.compare(
+            data, algorithms=candidates, seed=self.seed, journal=journal, monitor=BarMonitor(), **options
         )
         bar.close()
-        self.times.append((name, time.perf_counter() - start, len(found.outcomes), max(0, before)))
+        self.times.append((name, time.perf_counter() - start, len(comparison.outcomes), max(0, before)))
         print(f"{name}: {self.times[-1][1]:.0f} s", flush=True)
-        return found
+        return comparison
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -144,13 +146,19 @@ def percent(value: float) -> str:
 
 def jmlr(parts: Parts, out: Path) -> str:
     data = {task.name: (scaled(load(task.data).X, task.scale), load(task.data).y) for task in TASKS}
-    found = parts.compare("jmlr", data, [CANDIDATES[name] for name in NAMES.values()])
-    errors = {task.name: {title: found.error(task.name, 0.0, name) for title, name in NAMES.items()} for task in TASKS}
+    comparison = parts.compare("jmlr", data, [CANDIDATES[name] for name in NAMES.values()])
+    errors = {
+        task.name: {title: comparison.error(task.name, 0.0, name) for title, name in NAMES.items()} for task in TASKS
+    }
     sections = [
-        jmlr_table("Table 2: six variants of CW", list(CW), [], found, errors),
-        jmlr_table("Table 3: online rivals", ["var KL", "var L2", "stdev KL", "stdev L2"], list(ONLINE), found, errors),
-        jmlr_table("Table 4: batch rivals", ["var KL", "var L2", "stdev KL", "stdev L2"], list(BATCH), found, errors),
-        jmlr_seconds(found),
+        jmlr_table("Table 2: six variants of CW", list(CW), [], comparison, errors),
+        jmlr_table(
+            "Table 3: online rivals", ["var KL", "var L2", "stdev KL", "stdev L2"], list(ONLINE), comparison, errors
+        ),
+        jmlr_table(
+            "Table 4: batch rivals", ["var KL", "var L2", "stdev KL", "stdev L2"], list(BATCH), comparison, errors
+        ),
+        jmlr_seconds(comparison),
         jmlr_verdict(errors),
     ]
     draw_jmlr(errors, out / "papers-jmlr.png")
@@ -167,7 +175,7 @@ test set).
 
 
 def jmlr_table(
-    title: str, ours: list[str], rivals: list[str], found: Comparison, errors: dict[str, dict[str, float]]
+    title: str, ours: list[str], rivals: list[str], comparison: Comparison, errors: dict[str, dict[str, float]]
 ) -> str:
     rows = []
     shown = ours + rivals
@@ -177,29 +185,29 @@ def jmlr_table(
         cells = []
         for name in shown:
             paper = task.paper[list(NAMES).index(name)]
-            stars = ""
+            marks = ""
             if name in ours and rivals:
-                p = [found.p_value(task.name, 0.0, NAMES[name], NAMES[rival]) for rival in rivals]
-                stars = mark(max(value for value in p if not np.isnan(value))).replace("*", "\\*")
+                p = [comparison.p_value(task.name, 0.0, NAMES[name], NAMES[rival]) for rival in rivals]
+                marks = stars(max(value for value in p if not np.isnan(value))).replace("*", "\\*")
             text = f"**{percent(values[name])}**" if values[name] == lowest else percent(values[name])
-            cells.append(f"{text}{stars}" + ("" if paper is None else f" ({paper:.2f})"))
+            cells.append(f"{text}{marks}" + ("" if paper is None else f" ({paper:.2f})"))
         rows.append([task.name, *cells])
     text_tasks = [task for task in TASKS if not task.name.startswith("USPS")]
     our_ranks = np.nanmean([ranks([errors[task.name][name] for name in shown]) for task in text_tasks], axis=0)
     columns = [list(NAMES).index(name) for name in shown]
     paper_errors = [[task.paper[column] or 0.0 for column in columns] for task in text_tasks]
     paper_ranks = np.mean([ranks(row) for row in paper_errors], axis=0)
-    cells = [f"{one:.2f} ({other:.2f})" for one, other in zip(our_ranks, paper_ranks, strict=True)]
+    cells = [f"{rank:.2f} ({paper_rank:.2f})" for rank, paper_rank in zip(our_ranks, paper_ranks, strict=True)]
     rows.append(["mean rank, text", *cells])
     return f"### {title}\n\n{table(['data', *shown], rows)}"
 
 
-def jmlr_seconds(found: Comparison) -> str:
+def jmlr_seconds(comparison: Comparison) -> str:
     rows = []
     for number, task in enumerate(TASKS[:10]):
         cells = []
         for name in SECONDS:
-            mean = np.mean([outcome.seconds for outcome in found.of(task.name, 0.0, NAMES[name])])
+            mean = np.mean([outcome.seconds for outcome in comparison.outcomes_of(task.name, 0.0, NAMES[name])])
             cells.append(f"{mean:.3f} ({SECONDS[name][number]:g})")
         rows.append([task.name, *cells])
     words = "Seconds of one core to train on one fold, with the epochs that were chosen."
@@ -273,16 +281,16 @@ def digit_sets() -> Iterator[tuple[str, tuple[Any, np.ndarray]]]:
 
 def arow(parts: Parts, out: Path) -> str:
     candidates = [CANDIDATES[name] for name in AROW.values()]
-    found = {
+    comparisons = {
         "text": parts.compare("arow text", dict(text_sets()), candidates, noise=LEVELS),
         "digits": parts.compare("arow digits", dict(digit_sets()), candidates, noise=LEVELS, folds=3),
     }
     sections = []
-    tables = {kind: {level: one.errors(level) for level in LEVELS} for kind, one in found.items()}
-    names = [data_set.name for data_set in found["text"].data_sets]
+    tables = {kind: {level: comparison.errors(level) for level in LEVELS} for kind, comparison in comparisons.items()}
+    names = [data_set.name for data_set in comparisons["text"].data_sets]
     held = [names.index(task.data) for task in TASKS if task.name in HELD]
     tables["20 Newsgroups and sentiment alone"] = {level: tables["text"][level][held] for level in LEVELS}
-    tables["all"] = {level: np.vstack([tables[kind][level] for kind in found]) for level in LEVELS}
+    tables["all"] = {level: np.vstack([tables[kind][level] for kind in comparisons]) for level in LEVELS}
     for kind, errors in tables.items():
         means = {level: np.mean([ranks(row) for row in errors[level]], axis=0) for level in LEVELS}
         rows = []
@@ -344,18 +352,18 @@ def draw_arow(tables: dict[str, dict[float, np.ndarray]], path: Path) -> None:
 
 def several(
     name: str,
-    rule: Callable[..., rules.Rule],
+    rule: type[rules.Rule],
     grid: dict[str, tuple[Any, ...]],
     k: int | None,
     update: str,
     **fixed: Any,
-) -> OnlineCandidate:
-    return OnlineCandidate(name, name, grid, rule, fixed, Training(n_constraints=k, multiclass_update=update))
+) -> RuleCandidate:
+    return RuleCandidate(name, name, grid, rule, fixed, Training(n_constraints=k, multiclass_update=update))
 
 
 CONFIDENCES = {"confidence": (0.51, 0.55, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999, 0.9999)}
 STRENGTHS = {"C": (0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.1)}
-EMNLP: tuple[tuple[OnlineCandidate, float | None], ...] = (
+EMNLP: tuple[tuple[RuleCandidate, float | None], ...] = (
     (several("CW k=1", rules.CW, CONFIDENCES, 1, "sequential", form="variance"), 92.90),
     (several("CW k=5, sequential", rules.CW, CONFIDENCES, 5, "sequential", form="variance"), 92.78),
     (several("CW all, sequential", rules.CW, CONFIDENCES, None, "sequential", form="variance"), 92.16),
@@ -371,14 +379,15 @@ EMNLP: tuple[tuple[OnlineCandidate, float | None], ...] = (
 
 def emnlp(parts: Parts, out: Path) -> str:
     data = load("20news")
-    found = parts.compare(
-        "emnlp", {"20 Newsgroups": (scaled(data.X, "binary"), data.y)}, [one for one, _ in EMNLP], tuned_once=True
+    candidates: list[Candidate] = [candidate for candidate, _ in EMNLP]
+    comparison = parts.compare(
+        "emnlp", {"20 Newsgroups": (scaled(data.X, "binary"), data.y)}, candidates, tuned_once=True
     )
     rows = []
     for candidate, paper in EMNLP:
-        outcomes = found.of("20 Newsgroups", 0.0, candidate.name)
+        outcomes = comparison.outcomes_of("20 Newsgroups", 0.0, candidate.name)
         accuracies = [100 - 100 * outcome.error for outcome in outcomes]
-        setting, epochs = found.setting("20 Newsgroups", 0.0, candidate.name)
+        setting, epochs = comparison.usual_setting("20 Newsgroups", 0.0, candidate.name)
         rows.append(
             [
                 candidate.name,

@@ -1,46 +1,64 @@
-"""Pictures of a model in scikit-learn's style: `from_estimator` computes, `plot` draws on axes of matplotlib."""
+"""Plots of a model in scikit-learn's style: `from_estimator` computes and draws, `plot` draws again."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from cwlearn.core.metrics import Measures, places
 from cwlearn.core.parameters import COUNT, require
+from cwlearn.core.weights import heaviest
 from cwlearn.estimators.base import Linear
 from cwlearn.estimators.classifier import Classifier
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.container import BarContainer
+    from matplotlib.lines import Line2D
 
 __all__ = ["LearningCurveDisplay", "ReliabilityDisplay", "WeightsDisplay"]
 
 
 class _Display:
-    """What all have in common: axes that are given, or new ones."""
+    """Base of the displays: remembers the axes that were drawn on."""
 
     figure_: Any
-    ax_: Any
+    ax_: Axes
 
-    def _axes(self, ax: Any) -> Any:
+    def _axes(self, ax: Axes | None) -> Axes:
+        """The given axes, or new ones."""
         if ax is None:
             try:
                 import matplotlib.pyplot as plt
             except ImportError as error:
-                raise ImportError("this needs matplotlib: pip install 'cwlearn[plot]'") from error
+                raise ImportError("displays need matplotlib: pip install 'cwlearn[plot]'") from error
             _, ax = plt.subplots()
         self.ax_, self.figure_ = ax, ax.figure
         return ax
 
 
 class LearningCurveDisplay(_Display):
-    """How the error falls with the rows that were learned from, on a log scale.
+    """The error by the number of rows that were learned from, on a log scale.
 
-    `rows` are places in one pass, `progressive_error` the part of mistakes among the rows so far, each before it was
-    learned from, and `test_error`, if there were rows to test on, that of the model at these places.
+    Parameters
+    ----------
+    rows : ndarray
+        Numbers of rows, in one pass.
+    progressive_error : ndarray
+        The part of mistakes among these rows, each predicted before it was learned from.
+    test_error : ndarray, optional
+        The error of the model on other rows, after these rows.
+    name : str, optional
+        Name of the model, for the legend.
     """
+
+    line_: Line2D
+    test_line_: Line2D
 
     def __init__(
         self,
@@ -56,64 +74,97 @@ class LearningCurveDisplay(_Display):
         cls,
         estimator: Classifier,
         X: Any,
-        y: Any,
+        y: ArrayLike,
         *,
-        test: tuple[Any, Any] | None = None,
-        random_state: Any = None,
+        test: tuple[Any, ArrayLike] | None = None,
+        random_state: int | np.random.RandomState | None = None,
         name: str | None = None,
-        ax: Any = None,
-        **line: Any,
+        ax: Axes | None = None,
+        line_kw: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Learn from the rows anew, in a random order and one pass, with a clone of the estimator, a classifier.
+        """Let a clone of a classifier learn from the rows once, in a random order, and draw its errors.
 
-        `test` is a pair (X, y) to test on along the way; `line` goes to `Axes.plot`.
+        Parameters
+        ----------
+        estimator : classifier of cwlearn
+            Its parameters are used; it stays as it is.
+        X : array, sparse matrix or data frame of shape (n_rows, n_features)
+            The rows.
+        y : array of shape (n_rows,)
+            The labels.
+        test : pair (X, y), optional
+            Rows to test on along the way.
+        random_state : int, RandomState or None, default=None
+            Seed or generator of the order.
+        name : str, optional
+            Name of the model in the legend.  By default its class.
+        ax : matplotlib Axes, optional
+            Where to draw.  By default new axes.
+        line_kw : dict, optional
+            Arguments for `Axes.plot`.
 
         Examples
         --------
         >>> from sklearn.datasets import load_breast_cancer
         >>> from cwlearn import AROWClassifier, displays
         >>> X, y = load_breast_cancer(return_X_y=True)
-        >>> shown = displays.LearningCurveDisplay.from_estimator(AROWClassifier(), X, y)  # doctest: +SKIP
+        >>> display = displays.LearningCurveDisplay.from_estimator(AROWClassifier(), X, y)  # doctest: +SKIP
         """
         if not isinstance(estimator, Classifier):
             raise TypeError(f"expected a classifier of cwlearn, got {estimator!r}")
         model = clone(estimator)
-        y = np.asarray(y)
+        labels = np.asarray(y)
         X = X.astype(np.float64).tocsr() if hasattr(X, "tocsr") else np.asarray(X)  # small integers would wrap in sums
-        if y.shape != X.shape[:1] or not len(y):
-            raise ValueError(f"y must have one label for each of {X.shape[0]} rows, got shape {y.shape}")
-        order = check_random_state(random_state).permutation(len(y))
-        classes, rows, progressive, tested = np.unique(y), [], [], []
+        if labels.shape != X.shape[:1] or not len(labels):
+            raise ValueError(f"y must have one label for each of {X.shape[0]} rows, got shape {labels.shape}")
         if test is not None:
             test = (test[0] if hasattr(test[0], "tocsr") else np.asarray(test[0]), np.asarray(test[1]))
+        order = check_random_state(random_state).permutation(len(labels))
+        classes = np.unique(labels)
+        rows, progressive_error, test_error = [], [], []
         for start, stop in places(len(order)):
             part = order[start:stop]
-            model.partial_fit(X[part], y[part], classes=classes)
+            model.partial_fit(X[part], labels[part], classes=classes)
             rows.append(stop)
-            progressive.append(model._learner.statistics["mistakes"] / stop)
+            progressive_error.append(model._learner.statistics["mistakes"] / stop)
             if test is not None:
-                tested.append(1 - model.score(*test))
-        found = cls(
+                test_error.append(1 - model.score(*test))
+        display = cls(
             np.array(rows),
-            np.array(progressive),
-            np.array(tested) if test is not None else None,
+            np.array(progressive_error),
+            None if test is None else np.array(test_error),
             name or type(estimator).__name__,
         )
-        return found.plot(ax, **line)
+        return display.plot(ax, line_kw=line_kw)
 
-    def plot(self, ax: Any = None, **line: Any) -> Self:
+    def plot(self, ax: Axes | None = None, *, line_kw: Mapping[str, Any] | None = None) -> Self:
+        """Draw the curve; `line_kw` goes to `Axes.plot`."""
         ax = self._axes(ax)
-        (self.line_,) = ax.plot(self.rows, self.progressive_error, **{"label": self.name, "marker": ".", **line})
+        style: dict[str, Any] = {"label": self.name, "marker": ".", **(line_kw or {})}
+        (self.line_,) = ax.plot(self.rows, self.progressive_error, **style)
         if self.test_error is not None:
-            style = {"color": self.line_.get_color(), "linestyle": "--", "label": f"{self.line_.get_label()}, test"}
-            (self.test_line_,) = ax.plot(self.rows, self.test_error, **{**line, **style})
+            style = {**(line_kw or {}), "color": self.line_.get_color(), "linestyle": "--"}
+            style["label"] = f"{self.line_.get_label()}, test"
+            (self.test_line_,) = ax.plot(self.rows, self.test_error, **style)
         ax.set(xscale="log", xlabel="rows seen", ylabel="error", ylim=(0, None))
         ax.legend()
         return self
 
 
 class WeightsDisplay(_Display):
-    """The heaviest weights of a model, each with its standard deviation where the model knows one."""
+    """The heaviest weights of a model.
+
+    Parameters
+    ----------
+    names : list of str
+        The names of the features.
+    weights : ndarray
+        Their weights.
+    deviations : ndarray or None
+        The standard deviations of the weights, if the model has them.
+    """
+
+    bars_: BarContainer
 
     def __init__(
         self, names: Sequence[str], weights: NDArray[np.float64], deviations: NDArray[np.float64] | None
@@ -128,56 +179,85 @@ class WeightsDisplay(_Display):
         label: Any = None,
         top: int = 20,
         feature_names: Sequence[str] | None = None,
-        ax: Any = None,
-        **bars: Any,
+        ax: Axes | None = None,
+        bar_kw: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Of a fitted linear estimator; with more than two labels, those that speak for `label`.
+        """Draw the heaviest weights of a fitted linear estimator.
 
-        `feature_names` are those that the estimator knows, if any, or else numbers; `bars` goes to `Axes.barh`.
+        Parameters
+        ----------
+        estimator : linear estimator of cwlearn
+            It must be fitted.
+        label : label, optional
+            With more than two labels: the one whose weights are drawn.
+        top : int, default=20
+            How many weights to draw.  Weights that are 0 are left out.
+        feature_names : sequence of str, optional
+            Names of the columns.  By default those that the estimator was fitted with, or numbers.
+        ax : matplotlib Axes, optional
+            Where to draw.  By default new axes.
+        bar_kw : dict, optional
+            Arguments for `Axes.barh`.
         """
         if not isinstance(estimator, Linear):
             raise TypeError(f"expected a linear estimator of cwlearn, got {estimator!r}")
         require("top", top, COUNT)
         coefficients, variances = np.atleast_2d(estimator.coef_), np.atleast_2d(estimator.variance_)
-        block = 0
-        known = np.asarray(getattr(estimator, "classes_", [])).tolist()
-        if len(known) > 2:
-            if label not in known:
-                raise ValueError(f"label must be one of {known}, got {label!r}")
-            block = known.index(label)
-        elif label is not None:
-            raise ValueError(
-                f"label is for models of more than two labels, got {label!r}: weights speak for {known[1:]}"
-            )
-        mean = np.asarray(coefficients[block], np.float64)
-        order = np.argsort(-np.abs(mean), kind="stable")[:top]
-        order = order[mean[order] != 0]
+        block = _block_of(label, np.asarray(getattr(estimator, "classes_", [])).tolist())
+        weights = np.asarray(coefficients[block], np.float64)
+        features = heaviest(weights, top)
         names = feature_names if feature_names is not None else getattr(estimator, "feature_names_in_", None)
-        if names is not None and len(names) < len(mean):
-            raise ValueError(f"feature_names must be {len(mean)} names, got {len(names)}")
+        if names is not None and len(names) < len(weights):
+            raise ValueError(f"`feature_names` must be {len(weights)} names, got {len(names)}")
         deviations = None
         if estimator._fitted.rule.second_order:
-            deviations = np.sqrt(np.asarray(variances[block], np.float64)[order])
-        shown = [str(j) if names is None else str(names[j]) for j in order.tolist()]
-        return cls(shown, mean[order], deviations).plot(ax, **bars)
+            deviations = np.sqrt(np.asarray(variances[block], np.float64)[features])
+        drawn_names = [str(feature) if names is None else str(names[feature]) for feature in features.tolist()]
+        return cls(drawn_names, weights[features], deviations).plot(ax, bar_kw=bar_kw)
 
-    def plot(self, ax: Any = None, **bars: Any) -> Self:
+    def plot(self, ax: Axes | None = None, *, bar_kw: Mapping[str, Any] | None = None) -> Self:
+        """Draw the weights; `bar_kw` goes to `Axes.barh`."""
         ax = self._axes(ax)
-        places = np.arange(len(self.names))
-        colors = np.where(self.weights >= 0, "#1a7f37", "#b3261e")
-        self.bars_ = ax.barh(places, self.weights, xerr=self.deviations, **{"color": colors.tolist(), **bars})
-        ax.set_yticks(places, self.names)
+        positions = np.arange(len(self.names))
+        colors = np.where(self.weights >= 0, "#1a7f37", "#b3261e").tolist()
+        style: dict[str, Any] = {"color": colors, **(bar_kw or {})}
+        self.bars_ = ax.barh(positions, self.weights, xerr=self.deviations, **style)
+        ax.set_yticks(positions, self.names)
         ax.invert_yaxis()
         ax.axvline(0, color="black", linewidth=0.8)
         ax.set_xlabel("weight" if self.deviations is None else "weight, with one standard deviation")
         return self
 
 
-class ReliabilityDisplay(_Display):
-    """Whether probabilities are right: how often a prediction is right, by the probability that it was given.
+def _block_of(label: Any, classes: list[Any]) -> int:
+    """The number of the weight vector of a label: 0 if there is only one vector."""
+    if len(classes) > 2:
+        if label not in classes:
+            raise ValueError(f"`label` must be one of {classes}, got {label!r}")
+        return classes.index(label)
+    if label is not None:
+        raise ValueError(
+            f"`label` is for models of more than two labels, got {label!r}: weights speak for {classes[1:]}"
+        )
+    return 0
 
-    `predicted` and `correct` are means over the rows of each of ten ranges, and `rows` how many there are in it.
+
+class ReliabilityDisplay(_Display):
+    """How often predictions are right, by the probability that was predicted.
+
+    Parameters
+    ----------
+    predicted : ndarray
+        The mean of the predicted probability in each of up to ten bins.
+    correct : ndarray
+        The part of right predictions in each bin.
+    rows : ndarray
+        The number of rows in each bin.
+    name : str, optional
+        Name of the model, for the legend.
     """
+
+    line_: Line2D
 
     def __init__(
         self,
@@ -190,28 +270,52 @@ class ReliabilityDisplay(_Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, name: str | None = None, ax: Any = None, **line: Any
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        name: str | None = None,
+        ax: Axes | None = None,
+        line_kw: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Of a fitted classifier with `predict_proba`, on rows that it has not learned from."""
+        """Draw the reliability of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : classifier with `predict_proba`
+            It must be fitted.
+        X : array, sparse matrix or data frame of shape (n_rows, n_features)
+            Rows that it has not learned from.
+        y : array of shape (n_rows,)
+            Their labels.
+        name : str, optional
+            Name of the model in the legend.  By default its class.
+        ax : matplotlib Axes, optional
+            Where to draw.  By default new axes.
+        line_kw : dict, optional
+            Arguments for `Axes.plot`.
+        """
         if not hasattr(estimator, "predict_proba"):
             raise TypeError(f"expected a classifier that has predict_proba, got {estimator!r}")
-        chances = estimator.predict_proba(X)
-        classes = np.asarray(estimator.classes_)
-        y = np.asarray(y)
-        if y.shape != (len(chances),):
-            raise ValueError(f"y must have one label for each of {len(chances)} rows, got shape {y.shape}")
-        if unknown := set(np.unique(y).tolist()) - set(classes.tolist()):
+        probabilities = estimator.predict_proba(X)
+        classes, labels = np.asarray(estimator.classes_), np.asarray(y)
+        if labels.shape != (len(probabilities),):
+            raise ValueError(f"y must have one label for each of {len(probabilities)} rows, got shape {labels.shape}")
+        if unknown := set(np.unique(labels).tolist()) - set(classes.tolist()):
             raise ValueError(f"y has the labels {sorted(unknown)}, which the classifier does not know")
         measures = Measures([str(label) for label in classes])
-        measures.add(np.searchsorted(classes, y), np.argmax(chances, axis=1), chances)
+        measures.add(np.searchsorted(classes, labels), np.argmax(probabilities, axis=1), probabilities)
         rows, expected, correct = measures.bins[measures.bins[:, 0] > 0].T
-        found = cls(expected / rows, correct / rows, rows.astype(np.int64), name or type(estimator).__name__)
-        return found.plot(ax, **line)
+        display = cls(expected / rows, correct / rows, rows.astype(np.int64), name or type(estimator).__name__)
+        return display.plot(ax, line_kw=line_kw)
 
-    def plot(self, ax: Any = None, **line: Any) -> Self:
+    def plot(self, ax: Axes | None = None, *, line_kw: Mapping[str, Any] | None = None) -> Self:
+        """Draw the reliability; `line_kw` goes to `Axes.plot`."""
         ax = self._axes(ax)
         ax.plot([0, 1], [0, 1], color="gray", linestyle=":", linewidth=1)
-        (self.line_,) = ax.plot(self.predicted, self.correct, **{"label": self.name, "marker": "o", **line})
+        style: dict[str, Any] = {"label": self.name, "marker": "o", **(line_kw or {})}
+        (self.line_,) = ax.plot(self.predicted, self.correct, **style)
         ax.set(xlabel="probability that was predicted", ylabel="part that was right", xlim=(0, 1), ylim=(0, 1.02))
         ax.set_aspect("equal")
         ax.legend()

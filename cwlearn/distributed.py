@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from cwlearn.core.class_labels import check_labels, check_types
 from cwlearn.core.learner import Learner, label_text
 from cwlearn.core.parameters import COUNT, is_number, label_value, require
-from cwlearn.estimators.base import Linear, tell_unsolved
+from cwlearn.estimators.base import Linear, warn_of_unsolved
 from cwlearn.parallel.cluster import Here, is_client, train_on
 from cwlearn.parallel.shards import Sharing, train_in_threads
 from cwlearn.parallel.sources import as_list, named
@@ -116,7 +116,7 @@ def fit(
         say(f"shard left out: {failure}")
     before = base.statistics["unsolved"] if base else 0
     estimator._adopt(learner)
-    tell_unsolved(learner.statistics["unsolved"] - before)
+    warn_of_unsolved(learner.statistics["unsolved"] - before)
     return estimator
 
 

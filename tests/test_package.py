@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -48,6 +49,14 @@ model_file.save(learner, {str(tmp_path / "m.npz")!r})
 model_file.load({str(tmp_path / "m.npz")!r})
 """
     assert not loaded_after(code) & set(HEAVY)
+
+
+def test_editors_find_every_name_where_it_is_loaded_from():
+    tree = ast.parse(Path(cwlearn.__file__).read_text())
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    homes = {name.name: node.module.removeprefix("cwlearn.") for node in block.body for name in node.names}
+    assert homes == cwlearn._HOMES
+    assert {*homes, "__version__"} == {*cwlearn.__all__}
 
 
 def test_every_public_name_is_there():

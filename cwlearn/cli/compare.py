@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -16,49 +16,63 @@ from cwlearn.cli.data_sets import add_reading, read, short_name
 from cwlearn.cli.flags import checked
 from cwlearn.core.parameters import COUNT, SEED
 from cwlearn.errors import UsageError, shown
-from cwlearn.evaluation.candidates import CANDIDATES, USUAL
-from cwlearn.evaluation.choosing import FOLDS, NOISE, compare, report
-from cwlearn.evaluation.comparison import Comparison, TrialMonitor
-from cwlearn.evaluation.significance import LEGEND, mark
+from cwlearn.evaluation.algorithms import ALGORITHMS, DEFAULT_ALGORITHMS
+from cwlearn.evaluation.comparing import FOLDS, NOISE, compare
+from cwlearn.evaluation.comparison import Comparison
+from cwlearn.evaluation.report_page import report
+from cwlearn.evaluation.runner import TrialMonitor
+from cwlearn.evaluation.significance import STARS_LEGEND, stars
 from cwlearn.evaluation.trials import Outcome
 from cwlearn.utils.atomic_file import check_writable
 from cwlearn.utils.messages import put, put_json, say
 from cwlearn.utils.progress import ProgressBar
 
 EXAMPLE = """\
-  cwlearn compare spam.svm --report spam.html                      all the usual ones, ten-fold, with a page to look at
-  cwlearn compare a.svm b.svm --algorithms cw,arow,svm             on two data sets, with mean ranks
+  cwlearn compare spam.svm --report spam.html                      ten folds, all usual algorithms, and a page
+  cwlearn compare a.svm b.svm --algorithms cw,arow,svm             two data sets, with mean ranks
   cwlearn compare a.svm --algorithms cw,arow,pa --noise 0,0.1,0.3  with some training labels wrong"""
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "data", nargs="+", metavar="DATA", help="svmlight text, plain or compressed; each file is a data set of its own"
+        "data", nargs="+", metavar="DATA", help="svmlight text, plain or compressed; each file is one data set"
     )
+    on_request = sorted(set(ALGORITHMS) - set(DEFAULT_ALGORITHMS))
     parser.add_argument(
         "--algorithms",
         type=_algorithms,
-        default=list(USUAL),
+        default=list(DEFAULT_ALGORITHMS),
         metavar="A,B,...",
-        help=f"of {', '.join(CANDIDATES)} (default: all but {', '.join(sorted(set(CANDIDATES) - set(USUAL)))})",
+        help=f"some of {', '.join(ALGORITHMS)} (default: all but {', '.join(on_request)})",
     )
-    parser.add_argument("--folds", type=checked(FOLDS), default=10, metavar="N", help="default: 10")
+    parser.add_argument("--folds", type=checked(FOLDS), default=10, metavar="N", help="number of folds (default: 10)")
     parser.add_argument(
-        "--noise", type=_noises, default=[0.0], metavar="X,Y,...", help="part of the training labels to make wrong"
+        "--noise",
+        type=_noises,
+        default=[0.0],
+        metavar="X,Y,...",
+        help="part of the training labels to make wrong (default: 0)",
     )
-    parser.add_argument("--epochs", type=checked(COUNT), default=10, metavar="N", help="at most (default: 10)")
+    parser.add_argument(
+        "--epochs", type=checked(COUNT), default=10, metavar="N", help="largest number of epochs to try (default: 10)"
+    )
     parser.add_argument(
         "--tuned-once", action="store_true", help="tune in the first fold for all: faster, a little too favourable"
     )
     parser.add_argument("--report", metavar="FILE.html", help="page to write: table, curves, reliability, weights")
-    parser.add_argument("--names", metavar="FILE", help="names of the features, one a line, for the report")
+    parser.add_argument(
+        "--names", metavar="FILE", help="names of the features, one in each line, the first for index 1; for the report"
+    )
     parser.add_argument(
         "--journal",
         metavar="FILE",
-        help="keep what is done there; the same command goes on from it (default: FILE.html.journal until it is done)",
+        help="file to keep finished trials in; the same command goes on from it (default: FILE.html.journal, which is "
+        "deleted at the end)",
     )
-    parser.add_argument("--workers", type=checked(COUNT), metavar="N", help="folds at a time (default: cores)")
-    parser.add_argument("--seed", type=checked(SEED), default=0, metavar="N", help="default: 0")
+    parser.add_argument("--workers", type=checked(COUNT), metavar="N", help="trials at a time (default: cores)")
+    parser.add_argument(
+        "--seed", type=checked(SEED), default=0, metavar="N", help="seed of folds and runs (default: 0)"
+    )
     add_output(parser)
     add_reading(parser)
 
@@ -66,60 +80,71 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def _algorithms(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     for name in names:
-        if name not in CANDIDATES:
-            raise argparse.ArgumentTypeError(f"{name!r} is not one of {', '.join(CANDIDATES)}")
-    if len(set(names)) < len(names):
-        raise argparse.ArgumentTypeError(f"must be different ones, got {text!r}")
+        if name not in ALGORITHMS:
+            raise argparse.ArgumentTypeError(f"{name!r} is not one of {', '.join(ALGORITHMS)}")
+    _check_different(names, text)
     return names
 
 
 def _noises(text: str) -> list[float]:
-    found = [checked(NOISE)(part.strip()) for part in text.split(",")]
-    if len(set(found)) < len(found):
+    noises = [checked(NOISE)(part.strip()) for part in text.split(",")]
+    _check_different(noises, text)
+    return noises
+
+
+def _check_different(values: Sequence[object], text: str) -> None:
+    if len(set(values)) < len(values):
         raise argparse.ArgumentTypeError(f"must be different ones, got {text!r}")
-    return found
-
-
-class _BarMonitor(TrialMonitor):
-    """A bar that tells of data set, algorithm and fold."""
-
-    def __init__(self, bar: ProgressBar) -> None:
-        self._bar, self.trials, self.done = bar, 0, 0
-
-    def starts(self, trials: int) -> None:
-        self.trials = trials
-        self._bar.begin("comparing", trials, " trials")
-
-    def begins(self, what: str) -> None:
-        self._bar.advance(0, now=what)
-
-    def ends(self, outcome: Outcome) -> None:
-        self.done += 1
-        self._bar.advance(1)
 
 
 def run(arguments: argparse.Namespace) -> None:
     journal = arguments.journal or (f"{arguments.report}.journal" if arguments.report else None)
+    _check_files(arguments, journal)
+    names = _data_set_names(arguments.data)
+    start = time.perf_counter()
+    data = {name: read(path, arguments) for name, path in zip(names, arguments.data, strict=True)}
+    comparison = _compare(data, arguments, journal)
+    if arguments.report is not None:
+        report(comparison, arguments.report)
+        if arguments.journal is None and journal is not None:
+            with suppress(FileNotFoundError):
+                os.unlink(journal)
+    if arguments.json:
+        put_json({**summary(comparison), "seconds": time.perf_counter() - start})
+    elif not arguments.quiet:
+        for noise in comparison.noises:
+            for line in table(comparison, noise):
+                put(line)
+        if arguments.report is not None:
+            put()
+            put(f"{arguments.report}: open it in a browser")
+
+
+def _check_files(arguments: argparse.Namespace, journal: str | None) -> None:
+    """Refuse files that would overwrite each other, or cannot be written, before the work begins."""
     check_paths(arguments.data, [arguments.report, journal], [arguments.names] if arguments.names else [])
     if arguments.report is not None and arguments.report == journal:
-        raise UsageError(f"{shown(journal)} cannot be both the report and the journal")
+        raise UsageError(f"{shown(arguments.report)} cannot be both the report and the journal")
     if arguments.names is not None and arguments.report is None:
-        raise UsageError("--names is for the page: add --report FILE.html")
+        raise UsageError("--names is for the report: add --report FILE.html")
     for path in (arguments.report, journal):
         if path is not None:
             check_writable(path)
-    names = [short_name(path) for path in arguments.data]
-    if len(set(names)) < len(names):
-        names = [shown(path) for path in arguments.data]
-    if len(set(names)) < len(names):
-        raise UsageError("each data set is wanted once")
-    start = time.perf_counter()
-    data = {name: read(path, arguments) for name, path in zip(names, arguments.data, strict=True)}
-    bar = ProgressBar(arguments.quiet or arguments.json)
-    monitor = _BarMonitor(bar)
+
+
+def _data_set_names(paths: list[str]) -> list[str]:
+    """Names of files without folder and ending or, if some are the same, whole paths."""
+    for names in ([short_name(path) for path in paths], [shown(path) for path in paths]):
+        if len(set(names)) == len(names):
+            return names
+    raise UsageError("a data set is given twice")
+
+
+def _compare(data: dict[str, tuple[Any, Any]], arguments: argparse.Namespace, journal: str | None) -> Comparison:
+    monitor = _BarMonitor(ProgressBar(arguments.quiet or arguments.json))
     try:
         with usage_checked():
-            found = compare(
+            return compare(
                 data,
                 algorithms=arguments.algorithms,
                 folds=arguments.folds,
@@ -133,99 +158,109 @@ def run(arguments: argparse.Namespace) -> None:
                 monitor=monitor,
             )
     except KeyboardInterrupt:
-        kept = f"the same command goes on from {shown(journal)}" if journal else "--journal FILE would have kept them"
-        say(f"interrupted after {monitor.done:,} of {monitor.trials:,} trials; {kept}")
+        advice = f"the same command goes on from {shown(journal)}" if journal else "--journal FILE would have kept them"
+        say(f"interrupted after {monitor.n_ended:,} of {monitor.n_trials:,} trials; {advice}")
         raise
     finally:
-        bar.end()
-    if arguments.report is not None:
-        report(found, arguments.report)
-        if arguments.journal is None and journal is not None:
-            with suppress(FileNotFoundError):
-                os.unlink(journal)
-    if arguments.json:
-        put_json({**summary(found), "seconds": time.perf_counter() - start})
-    elif not arguments.quiet:
-        for noise in found.noises:
-            for line in _table(found, noise):
-                put(line)
-        if arguments.report is not None:
-            put()
-            put(f"{arguments.report}: open it in a browser")
+        monitor.bar.end()
 
 
-def summary(found: Comparison) -> dict[str, Any]:
-    """All figures, as plain numbers."""
-    results = []
-    for noise in found.noises:
-        mean_ranks = found.mean_ranks(noise)
-        for j, one in enumerate(found.candidates):
-            for data_set in found.data_sets:
-                outcomes = found.of(data_set.name, noise, one.name)
-                if not outcomes:
-                    continue
-                setting, epochs = found.setting(data_set.name, noise, one.name)
-                results.append(
-                    {
-                        "data": data_set.name,
-                        "noise": noise,
-                        "algorithm": one.name,
-                        "error": found.error(data_set.name, noise, one.name),
-                        "errors": [outcome.error for outcome in outcomes],
-                        "mean_rank": float(mean_ranks[j]),
-                        "online_mistakes": [outcome.mistakes for outcome in outcomes],
-                        "setting": setting,
-                        "epochs": epochs,
-                        "training_seconds": float(np.mean([outcome.seconds for outcome in outcomes])),
-                        "p_values": _by_rival(found, found.p_value, data_set.name, noise, one.name),
-                        "corrected_p_values": _by_rival(found, found.corrected_p_value, data_set.name, noise, one.name),
-                    }
-                )
-    left_out = [{"data": data, "algorithm": name, "why": why} for (data, name), why in found.refusals.items()]
+class _BarMonitor(TrialMonitor):
+    """Shows the trials on a progress bar."""
+
+    def __init__(self, bar: ProgressBar) -> None:
+        self.bar, self.n_trials, self.n_ended = bar, 0, 0
+
+    def started(self, n_trials: int) -> None:
+        self.n_trials = n_trials
+        self.bar.begin("comparing", n_trials, " trials")
+
+    def trial_started(self, description: str) -> None:
+        self.bar.advance(0, now=description)
+
+    def trial_ended(self, outcome: Outcome) -> None:
+        self.n_ended += 1
+        self.bar.advance(1)
+
+
+def summary(comparison: Comparison) -> dict[str, Any]:
+    """All figures, as plain numbers for JSON."""
+    results = [
+        _result(comparison, data_set.name, noise, candidate.name, float(mean_rank))
+        for noise in comparison.noises
+        for candidate, mean_rank in zip(comparison.candidates, comparison.mean_ranks(noise), strict=True)
+        for data_set in comparison.data_sets
+        if (data_set.name, candidate.name) not in comparison.excluded
+    ]
+    left_out = [
+        {"data": data_set, "algorithm": candidate, "why": reason}
+        for (data_set, candidate), reason in comparison.excluded.items()
+    ]
     return {
-        "folds": found.data_sets[0].folds,
-        "seed": found.trial_settings.seed,
+        "folds": comparison.data_sets[0].n_folds,
+        "seed": comparison.trial_settings.seed,
         "results": results,
         "left_out": left_out,
     }
 
 
-def _by_rival(
-    found: Comparison, p_value: Callable[..., float], data_set: str, noise: float, name: str
-) -> dict[str, float]:
-    rivals = [one.name for one in found.candidates if one.name != name]
-    return {rival: p for rival in rivals if not np.isnan(p := p_value(data_set, noise, name, rival))}
+def _result(comparison: Comparison, data_set: str, noise: float, name: str, mean_rank: float) -> dict[str, Any]:
+    """The figures of a candidate on a data set."""
+    outcomes = comparison.outcomes_of(data_set, noise, name)
+    setting, epochs = comparison.usual_setting(data_set, noise, name)
+
+    def against_others(p_value: Callable[[str, float, str, str], float]) -> dict[str, float]:
+        others = [candidate.name for candidate in comparison.candidates if candidate.name != name]
+        return {other: p for other in others if not np.isnan(p := p_value(data_set, noise, name, other))}
+
+    return {
+        "data": data_set,
+        "noise": noise,
+        "algorithm": name,
+        "error": comparison.error(data_set, noise, name),
+        "errors": [outcome.error for outcome in outcomes],
+        "mean_rank": mean_rank,
+        "online_mistakes": [outcome.mistakes for outcome in outcomes],
+        "setting": setting,
+        "epochs": epochs,
+        "training_seconds": float(np.mean([outcome.seconds for outcome in outcomes])),
+        "p_values": against_others(comparison.p_value),
+        "corrected_p_values": against_others(comparison.corrected_p_value),
+    }
 
 
-def _table(found: Comparison, noise: float) -> list[str]:
-    """The ranking, for a terminal."""
-    several = len(found.data_sets) > 1
-    errors, mean_ranks = found.errors(noise), found.mean_ranks(noise)
-    order = found.order(noise)
-    best = found.candidates[order[0]].name
-    rows = [
-        ["algorithm", *(["mean rank"] if several else []), *(data_set.name for data_set in found.data_sets), "training"]
-    ]
-    for j in order:
-        name = found.candidates[j].name
-        cells = [name, *([f"{mean_ranks[j]:.2f}"] if several else [])]
-        for i, data_set in enumerate(found.data_sets):
-            stars = mark(found.corrected_p_value(data_set.name, noise, best, name))
-            cells.append("-" if np.isnan(errors[i, j]) else f"{100 * errors[i, j]:.2f} %{stars:3}")
-        seconds = np.mean([one.seconds for data_set in found.data_sets for one in found.of(data_set.name, noise, name)])
-        rows.append([*cells, f"{seconds:.3f} s"])
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if not column else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+def table(comparison: Comparison, noise: float) -> list[str]:
+    """The ranking, as lines for a terminal."""
+    several = len(comparison.data_sets) > 1
+    mean_ranks, ranking = comparison.mean_ranks(noise), comparison.ranking(noise)
+    best = comparison.candidates[ranking[0]].name
+    names = [data_set.name for data_set in comparison.data_sets]
+    rows = [["algorithm", *(["mean rank"] if several else []), *names, "training"]]
+    for index in ranking:
+        candidate = comparison.candidates[index].name
+        mean_rank = [f"{mean_ranks[index]:.2f}"] if several else []
+        errors = [_error_cell(comparison, name, noise, candidate, best) for name in names]
+        seconds = np.mean(
+            [outcome.seconds for name in names for outcome in comparison.outcomes_of(name, noise, candidate)]
         )
-        for row in rows
-    ]
-    head = [f"{100 * noise:g} % of the training labels wrong:"] if noise or len(found.noises) > 1 else []
-    out = [f"{name} left out of {data}: {why}" for (data, name), why in found.refusals.items()]
-    stars = (
-        f"test error of {found.data_sets[0].folds} folds; stars: differs from {best} by McNemar's test, corrected for "
-        f"{found.tests:,} comparisons ({LEGEND})"
+        rows.append([candidate, *mean_rank, *errors, f"{seconds:.3f} s"])
+    heading = [f"{100 * noise:g} % of the training labels wrong:"] if noise or len(comparison.noises) > 1 else []
+    legend = (
+        f"test error of {comparison.data_sets[0].n_folds} folds; stars: differs from {best} by McNemar's test, "
+        f"corrected for {comparison.n_tests:,} comparisons ({STARS_LEGEND})"
     )
-    return [*head, *lines, stars, *out]
+    left_out = [f"{name} left out of {data_set}: {why}" for (data_set, name), why in comparison.excluded.items()]
+    return [*heading, *_aligned(rows), legend, *left_out]
+
+
+def _error_cell(comparison: Comparison, data_set: str, noise: float, candidate: str, best: str) -> str:
+    error = comparison.error(data_set, noise, candidate)
+    if np.isnan(error):
+        return "-"
+    return f"{100 * error:.2f} %{stars(comparison.corrected_p_value(data_set, noise, best, candidate)):3}"
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    """Rows as lines, with the first column to the left and the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]

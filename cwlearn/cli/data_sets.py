@@ -1,4 +1,4 @@
-"""Data sets from text, for `tune` and `compare`."""
+"""Data sets from svmlight text, for `tune` and `compare`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cwlearn.text.matrices import read_svmlight
 from cwlearn.text.sources import FORMATS, STDIN
 from cwlearn.text.svmlight import Reading
 
-ENDS = (*(suffix for _, suffix in FORMATS.values()), ".svm", ".svmlight", ".libsvm", ".txt", ".dat")
+SUFFIXES = (*(suffix for _, suffix in FORMATS.values()), ".svm", ".svmlight", ".libsvm", ".txt", ".dat")
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
@@ -22,16 +22,17 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
 
 
 def read(path: str, arguments: argparse.Namespace) -> tuple[Any, Any]:
-    """Rows, whose columns are the indices in the text, and labels, which are whole numbers where they look so."""
+    """The rows, whose columns are the indices in the text, and the labels: integers if all of them are whole."""
     X, y = read_svmlight(path, dtype="float32", zero_based=True, **given(arguments, Reading))
-    return X, y.astype(int) if (np.abs(y) < 2**53).all() and (y == np.floor(y)).all() else y
+    are_integers = (np.abs(y) < 2**53).all() and (y == np.floor(y)).all()
+    return X, y.astype(int) if are_integers else y
 
 
 def short_name(path: str) -> str:
-    """What to call a data set."""
+    """The name of a data set: that of its file, without folder and endings such as .svm.gz."""
     if path == STDIN:
         return "standard input"
     name = os.path.basename(path)
-    while (shorter := next((name.removesuffix(end) for end in ENDS if name.endswith(end)), name)) not in ("", name):
-        name = shorter
+    while (stem := next((name.removesuffix(suffix) for suffix in SUFFIXES if name.endswith(suffix)), "")) != "":
+        name = stem
     return shown(name)

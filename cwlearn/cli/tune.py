@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
@@ -12,35 +13,48 @@ from cwlearn.cli.data_sets import add_reading, read, short_name
 from cwlearn.cli.flags import checked, flag, given, written
 from cwlearn.core.parameters import COUNT, SEED
 from cwlearn.errors import UsageError
-from cwlearn.evaluation.candidates import CANDIDATES, Candidate, OnlineCandidate
-from cwlearn.evaluation.choosing import HELD_OUT, Tuning, tune
+from cwlearn.evaluation.algorithms import CANDIDATES
+from cwlearn.evaluation.candidates import Candidate, ParameterValue, RuleCandidate, Setting
+from cwlearn.evaluation.trials import SettingResult
+from cwlearn.evaluation.tuning import HELD_OUT, Tuning, tune
 from cwlearn.text.svmlight import Reading
 from cwlearn.utils.messages import put, put_json
 
 EXAMPLE = """\
-  cwlearn tune spam.svm -a cw                                     the usual values of its confidence
-  cwlearn tune spam.svm -a arow --grid regularization=0.1,1,10    these"""
+  cwlearn tune spam.svm -a cw                                     try the usual values of its confidence
+  cwlearn tune spam.svm -a arow --grid regularization=0.1,1,10    try these values"""
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", help="svmlight text, plain or compressed; - is standard input")
-    parser.add_argument("-a", "--algorithm", choices=CANDIDATES, default="arow", help="which one (default: arow)")
+    parser.add_argument(
+        "-a",
+        "--algorithm",
+        choices=CANDIDATES,
+        default="arow",
+        metavar="NAME",
+        help=f"one of {', '.join(CANDIDATES)} (default: arow)",
+    )
     parser.add_argument(
         "--grid",
         action="append",
         default=[],
         metavar="NAME=V1,V2,...",
-        help="values of a parameter to try; may be given for several (default: the usual ones)",
+        help="values of a parameter to try; repeat it for other parameters (default: those that `compare` tries)",
     )
-    parser.add_argument("--epochs", type=checked(COUNT), default=10, metavar="N", help="at most (default: 10)")
+    parser.add_argument(
+        "--epochs", type=checked(COUNT), default=10, metavar="N", help="largest number of epochs to try (default: 10)"
+    )
     parser.add_argument(
         "--held-out",
         type=checked(HELD_OUT),
         default=0.1,
         metavar="X",
-        help="part of the rows to judge by (default: 0.1)",
+        help="part of the rows to validate on (default: 0.1)",
     )
-    parser.add_argument("--seed", type=checked(SEED), default=0, metavar="N", help="default: 0")
+    parser.add_argument(
+        "--seed", type=checked(SEED), default=0, metavar="N", help="seed of split and runs (default: 0)"
+    )
     add_output(parser)
     add_reading(parser)
 
@@ -50,7 +64,7 @@ def run(arguments: argparse.Namespace) -> None:
     grid = _grid(arguments.grid, candidate)
     X, y = read(arguments.data, arguments)
     with usage_checked():
-        found = tune(
+        tuning = tune(
             X,
             y,
             candidate,
@@ -61,73 +75,85 @@ def run(arguments: argparse.Namespace) -> None:
             name=short_name(arguments.data),
         )
     if arguments.json:
-        best = found.best
-        tried = [{"setting": one.setting, "errors": one.errors} for one in found.tried]
-        put_json(
-            {
-                "algorithm": candidate.name,
-                "rows": found.rows,
-                "held_out": found.checked,
-                "setting": best.setting,
-                "epochs": best.epochs,
-                "error": best.error,
-                "parameters": found.parameters,
-                "tried": tried,
-            }
-        )
+        put_json(_summary(tuning))
     elif not arguments.quiet:
-        _show(arguments, found)
+        _show(tuning)
+        if isinstance(tuning.candidate, RuleCandidate):
+            put()
+            put(f"  {_train_command(tuning.candidate, tuning.parameters, arguments)}")
 
 
-def _show(arguments: argparse.Namespace, found: Tuning) -> None:
-    put(f"{found.candidate.title}: {found.rows:,} rows to learn from, {found.checked:,} to judge by")
-    words = [_words(one.setting) or "(nothing to choose)" for one in found.tried]
-    width = max(map(len, words))
-    for text, one in zip(words, found.tried, strict=True):
-        star = "  <- best" if one is found.best else ""
-        epochs = f" after {one.epochs:2} {'epoch ' if one.epochs == 1 else 'epochs'}" if found.candidate.online else ""
-        put(f"  {text:{width}}  {100 * one.error:6.2f} %{epochs}{star}")
-    if isinstance(found.candidate, OnlineCandidate):
-        rule = found.candidate.rule
-        path = shlex.quote(arguments.data)
-        options = {**found.parameters, **given(arguments, Reading)}
-        flags = [f"{flag(name)} {written(value, name)}" for name, value in options.items()]
-        put()
-        put(f"  cwlearn train {path} -m MODEL -a {getattr(rule, 'name', '')} {' '.join(flags)}")
+def _summary(tuning: Tuning) -> dict[str, Any]:
+    """All figures, as plain numbers for JSON."""
+    return {
+        "algorithm": tuning.candidate.name,
+        "rows": tuning.n_train_rows,
+        "held_out": tuning.n_held_out_rows,
+        "setting": tuning.best.setting,
+        "epochs": tuning.best.epochs,
+        "error": tuning.best.error,
+        "parameters": tuning.parameters,
+        "tried": [{"setting": result.setting, "errors": result.errors} for result in tuning.tried],
+    }
 
 
-def _words(setting: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {written(value, name)}" for name, value in setting.items())
+def _show(tuning: Tuning) -> None:
+    """A line for each setting."""
+    rows = f"{tuning.n_train_rows:,} rows to learn from, {tuning.n_held_out_rows:,} to validate on"
+    put(f"{tuning.candidate.title}: {rows}")
+    settings = [_setting_text(result.setting) for result in tuning.tried]
+    width = max(map(len, settings))
+    for setting, result in zip(settings, tuning.tried, strict=True):
+        epochs = _epochs_text(result) if tuning.candidate.online else ""
+        mark = "  <- best" if result is tuning.best else ""
+        put(f"  {setting:{width}}  {100 * result.error:6.2f} %{epochs}{mark}")
 
 
-def _grid(texts: list[str], candidate: Candidate) -> dict[str, list[Any]] | None:
-    """Values by parameter; of our rules they are read as the flags of `train` are."""
-    if not texts:
-        return None
-    checks: dict[str, Any] = {}
-    if isinstance(candidate, OnlineCandidate):
-        checks = {item.name: item.metadata["check"] for item in fields(candidate.rule)}  # type: ignore[arg-type]
-    grid: dict[str, list[Any]] = {}
+def _setting_text(setting: Setting) -> str:
+    return ", ".join(f"{name} {written(value, name)}" for name, value in setting.items()) or "(nothing to choose)"
+
+
+def _epochs_text(result: SettingResult) -> str:
+    return f" after {result.epochs:2} {'epoch ' if result.epochs == 1 else 'epochs'}"
+
+
+def _train_command(candidate: RuleCandidate, parameters: dict[str, Any], arguments: argparse.Namespace) -> str:
+    """The command that trains with these parameters."""
+    options = {**parameters, **given(arguments, Reading)}
+    flags = [f"{flag(name)} {written(value, name)}" for name, value in options.items()]
+    return f"cwlearn train {shlex.quote(arguments.data)} -m MODEL -a {candidate.rule.name} {' '.join(flags)}"
+
+
+def _grid(texts: list[str], candidate: Candidate) -> dict[str, list[ParameterValue]] | None:
+    """The values to try for each parameter; None if the grid of the candidate is to be used."""
+    grid: dict[str, list[ParameterValue]] = {}
     for text in texts:
-        name, equals, values = text.partition("=")
+        name, _, values = text.partition("=")
         name = name.strip().replace("-", "_")
+        if not name or not values:
+            raise UsageError(f"--grid must be NAME=V1,V2,..., got {text!r}")
         if name in grid:
             raise UsageError(f"--grid {name} is given twice")
-        if not equals or not values or not name:
-            raise UsageError(f"--grid must be NAME=V1,V2,..., got {text!r}")
-        if checks and (name not in checks or name in candidate.fixed):  # type: ignore[attr-defined]
-            known = ", ".join(key for key in checks if key not in candidate.fixed)  # type: ignore[attr-defined]
-            raise UsageError(f"--grid: {candidate.name} has no parameter {name} to tune; it has {known}")
-        read_one = checked(checks[name]) if checks else _plain
+        read_value = _reader(candidate, name)
         try:
-            grid[name] = [read_one(value.strip()) for value in values.split(",")]
+            grid[name] = [read_value(value.strip()) for value in values.split(",")]
         except argparse.ArgumentTypeError as error:
             raise UsageError(f"--grid {name} {error}") from None
-    return grid
+    return grid or None
 
 
-def _plain(text: str) -> Any:
-    """A value of an estimator of scikit-learn."""
+def _reader(candidate: Candidate, name: str) -> Callable[[str], ParameterValue]:
+    """Reads the values of a parameter: of a rule, as the flag of `train` does."""
+    if not isinstance(candidate, RuleCandidate):
+        return _guess_value
+    checks = {item.name: item.metadata["check"] for item in fields(candidate.rule) if item.name not in candidate.fixed}
+    if name not in checks:
+        raise UsageError(f"--grid: {candidate.name} has no parameter {name} to tune; it has {', '.join(checks)}")
+    return checked(checks[name])
+
+
+def _guess_value(text: str) -> ParameterValue:
+    """A value of an estimator of scikit-learn, whose type is not known."""
     for kind in (int, float):
         try:
             return kind(text)

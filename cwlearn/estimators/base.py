@@ -1,10 +1,11 @@
-"""What all scikit-learn estimators of the package share: constructor and docs from the options, fitting, weights."""
+"""What all estimators share: parameters, validation, fitting, saving, weights."""
 
 from __future__ import annotations
 
 import inspect
 import os
 import warnings
+from abc import abstractmethod
 from dataclasses import fields
 from typing import Any, ClassVar, Self
 
@@ -25,29 +26,29 @@ from cwlearn.core.training import Training
 
 
 class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
-    """A subclass names its `_rule` and writes its constructor out."""
+    """Base of all estimators.  A subclass names its `_rule` and writes its constructor out."""
 
     _rule: ClassVar[type[Rule]]
     _kernel: ClassVar[type[KernelOptions] | None] = None
     _learner: Learner
 
     def _options(self) -> tuple[Rule, Training, KernelOptions | None]:
-        """The parameters, checked; options that are not parameters here keep their defaults."""
-        given = self.get_params(deep=False)
+        """Check the parameters.  Options that the constructor does not offer keep their defaults."""
+        parameters = self.get_params(deep=False)
 
-        def of(owner: type[Any]) -> dict[str, Any]:
-            return {item.name: given[item.name] for item in fields(owner) if item.name in given}
+        def part(owner: type[Any]) -> dict[str, Any]:
+            return {item.name: parameters[item.name] for item in fields(owner) if item.name in parameters}
 
-        kernel = None if self._kernel is None else self._kernel(**of(self._kernel))
-        return self._rule(**of(self._rule)), Training(**of(Training)), kernel
+        kernel = None if self._kernel is None else self._kernel(**part(self._kernel))
+        return self._rule(**part(self._rule)), Training(**part(Training)), kernel
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
-        """The parameters in the order of the constructor; scikit-learn would sort them."""
+        """List the parameters in the order of the constructor; scikit-learn would sort them."""
         return list(inspect.signature(cls).parameters)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        """The parameters that differ from their defaults, in the order of the constructor."""
+        """Show the parameters that differ from their defaults, in the order of the constructor."""
         defaults = {name: parameter.default for name, parameter in inspect.signature(type(self)).parameters.items()}
         changed = [
             f"{name}={value!r}" for name, value in self.get_params(deep=False).items() if _differ(value, defaults[name])
@@ -65,16 +66,17 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
     # -- learning ------------------------------------------------------------------------------------------------------
 
     def _classes_in(self, y: NDArray[Any]) -> NDArray[Any]:
-        """The labels that a new learner has to tell apart: none, but for classifiers."""
+        """Find the labels in y.  A regression has none."""
         return np.empty(0)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Make `epochs` passes over the rows."""
         before = self.__dict__.copy()
         try:
             rule, training, kernel = self._options()
-            go_on = training.warm_start and self.__sklearn_is_fitted__()
-            X, y = self._validate(X, y, reset=not go_on)
-            learner = self._learner if go_on else Learner(rule, training, self._classes_in(y), X.shape[1], kernel)
+            warm = training.warm_start and self.__sklearn_is_fitted__()
+            X, y = self._validate(X, y, reset=not warm)
+            learner = self._learner if warm else Learner(rule, training, self._classes_in(y), X.shape[1], kernel)
             learner.reconfigure(rule, training, kernel)
             rows = as_rows(X, learner.state.dtype)
             weights = self._row_weights(sample_weight, y, learner)
@@ -82,21 +84,21 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
                 raise ValueError("Sample weights are zero for every row: there is nothing to learn from.")
             unsolved = learner.statistics["unsolved"]
             learner.train(rows, learner.encode(y), weights, check_random_state(self.random_state))
-            tell_unsolved(learner.statistics["unsolved"] - unsolved)
+            warn_of_unsolved(learner.statistics["unsolved"] - unsolved)
             learner.feature_names = getattr(self, "feature_names_in_", None)
             self._learner = learner
-        except BaseException:  # a fit that fails leaves the estimator as it was; a warm one may have learned some rows
+        except BaseException:  # leave the estimator as it was; a warm start may have learned some rows
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
         return self
 
     def _partial_fit(self, X: Any, y: Any, classes: NDArray[Any], sample_weight: Any) -> Self:
-        """One pass; of more than one thread that call for the first time, one makes the learner."""
+        """Make one pass over the rows.  If several threads make the first call, one of them makes the learner."""
         rule, training, kernel = self._options()
         X, y = self._validate(X, y, reset=not self.__sklearn_is_fitted__())
-        mine = False
-        while not mine:
+        current = False
+        while not current:
             fitted = self.__sklearn_is_fitted__()
             learner = self._learner if fitted else Learner(rule, training, classes, X.shape[1], kernel)
             learner.reconfigure(rule, training, kernel)
@@ -104,15 +106,15 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
             targets = learner.encode(y)
             weights = self._row_weights(sample_weight, y, learner)
             learner.feature_names = getattr(self, "feature_names_in_", None)
-            # One step, without a lock that a fork could lose.
-            mine = self.__dict__.setdefault("_learner", learner) is learner
+            # Atomic, and without a lock: a fork could lose its owner.
+            current = self.__dict__.setdefault("_learner", learner) is learner
         unsolved = learner.statistics["unsolved"]
         learner.learn(rows, targets, weights)
-        tell_unsolved(learner.statistics["unsolved"] - unsolved)
+        warn_of_unsolved(learner.statistics["unsolved"] - unsolved)
         return self
 
     def _adopt(self, learner: Learner) -> Self:
-        """Be the estimator that learned this."""
+        """Become the estimator of this learner."""
         self.n_features_in_ = learner.state.n_features
         self.__dict__.pop("feature_names_in_", None)
         if learner.feature_names is not None:
@@ -121,17 +123,17 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _validate(self, X: Any, y: Any, reset: bool, **checks: Any) -> tuple[Any, NDArray[Any]]:
-        # Any sparse format and any values pass here: `as_rows` converts and checks, naming the place of what is wrong.
+        """Let scikit-learn check shapes and names; `as_rows` checks formats and values."""
         X, y = validate_data(self, X, y, accept_sparse=True, ensure_all_finite=False, reset=reset, **checks)
         return X, y
 
     def _row_weights(self, sample_weight: Any, y: NDArray[Any], learner: Learner) -> NDArray[np.float64]:
-        """What the loss of each row is multiplied by; empty for 1."""
+        """The weight of the loss of each row; empty if all are 1."""
         class_weight = getattr(learner.rule, "class_weight", None)
         if sample_weight is None and class_weight is None:
             return NONE
         if not learner.rule.takes_weights:
-            raise ValueError(f"{type(self).__name__} with C=None has no loss that weights could scale.")
+            raise ValueError(f"{type(self).__name__} with C=None has no loss that weights can scale.")
         weights = np.ones(len(y)) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
         if weights.shape != y.shape:
             raise ValueError(f"sample_weight must have one entry for each of {len(y)} rows, got shape {weights.shape}")
@@ -156,17 +158,21 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
         X = validate_data(self, X, accept_sparse=True, ensure_all_finite=False, reset=False, ensure_min_samples=0)
         return as_rows(X, learner.state.dtype, n_features=learner.state.n_features)
 
-    def margin(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean and variance of the margin w.x of every row, w being the Gaussian over the weights; with more than two
-        labels, one column for each.
+    @abstractmethod
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the label, or the target, of each row."""
 
-        First-order rules keep S = `initial_variance` I, so there the variance only tells the length of the row.
+    def margin(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the mean and the variance of the margin w.x of each row, where w is the Gaussian over the weights.
+
+        With more than two labels there is one column for each.  First-order rules keep the variance of every weight at
+        `initial_variance`, so that the variance of the margin only tells the length of the row.
         """
         rows = self._rows(X)
         return self._fitted.margins(rows)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file that `cwlearn.load` reads; what stood there before is replaced in one step."""
+        """Write the model to a file that `cwlearn.load` reads.  An existing file is replaced in one step."""
         model_file.save(self._fitted, path)
 
     @property
@@ -175,7 +181,7 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
 
 
 class Linear(OnlineEstimator):
-    """Estimators that have weights to show."""
+    """Base of the estimators that have weights."""
 
     @property
     def _weights(self) -> LinearState:
@@ -205,16 +211,16 @@ class Linear(OnlineEstimator):
 
 
 def _differ(value: Any, default: Any) -> bool:
-    """Whether a parameter is not its default: by its text, since not everything can be compared."""
+    """Whether a parameter is not its default.  Texts are compared, because not all values can be."""
     return type(value) is not type(default) or repr(value) != repr(default)
 
 
-def tell_unsolved(updates: int) -> None:
-    """Warn of exact updates that are not as exact as they should be."""
+def warn_of_unsolved(updates: int) -> None:
+    """Warn of exact updates of several labels that did not converge."""
     if updates:
         warnings.warn(
-            f"{updates} exact updates ended after {EXACT_SWEEPS} sweeps without reaching the relative tolerance "
-            f"{EXACT_TOLERANCE}: the rows they are from need not meet all of their constraints",
+            f"{updates} exact updates did not converge to {EXACT_TOLERANCE} in {EXACT_SWEEPS} sweeps: their rows may "
+            f"not meet all of their constraints",
             ConvergenceWarning,
             stacklevel=3,
         )

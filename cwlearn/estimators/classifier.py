@@ -1,4 +1,4 @@
-"""What the scikit-learn classifiers share, linear or with a kernel, and what some of them add."""
+"""What the classifiers share, linear or with a kernel, and what some of them add."""
 
 from __future__ import annotations
 
@@ -17,29 +17,23 @@ from cwlearn.estimators.base import Linear, OnlineEstimator
 
 
 class Classifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
-    """Labels in, labels out."""
+    """Base of the classifiers."""
 
-    def fit(self, X: Any, y: Any, **refused: Any) -> Self:
-        """Learn from the rows of X with labels y, in `epochs` passes; forget what was learned before, if anything,
-        unless `warm_start` is set."""
-        self._refuse(refused)
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from the rows of X with labels y, in `epochs` passes.
+
+        Earlier learning is forgotten unless `warm_start` is set.
+        """
         return self._fit(X, y, None)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, **refused: Any) -> Self:
-        """Learn from the rows of X, once, in the order they come.
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Learn from the rows of X once, in their order.
 
-        The first call must announce all labels in `classes`.  Ten calls on ten chunks give the same bits as one call
-        on all rows (with a kernel: the same up to rounding, if gamma is a number).  If a row cannot be learned, those
-        before it have been.
+        The first call must name all labels in `classes`.  Chunks of any size give the same bits as one call with all
+        rows (with a kernel: up to rounding, if gamma is a number).  If a row cannot be learned, the rows before it have
+        been.
         """
-        self._refuse(refused)
         return self._learn_more(X, y, classes, None)
-
-    def _refuse(self, arguments: dict[str, Any]) -> None:
-        """Say why, and not only that, an argument of the weighted classifiers is not to be had here."""
-        for name in arguments:
-            reason = ": its rule has no loss that weights could scale" if name == "sample_weight" else ""
-            raise TypeError(f"{type(self).__name__} takes no argument {name!r}{reason}")
 
     def _learn_more(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         if isinstance(getattr(self, "class_weight", None), str):
@@ -57,7 +51,7 @@ class Classifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         return self._partial_fit(X, y, labels, sample_weight)
 
     def _classes_in(self, y: NDArray[Any]) -> NDArray[Any]:
-        """The labels in y, sorted; if there are two, by comparisons only, which beats sorting y by far."""
+        """Find the labels in y, sorted.  Two labels are found by comparisons, which is much faster than a sort."""
         check_typed(y)
         others = y[y != y[:1]] if len(y) else y
         if not len(others):
@@ -67,9 +61,9 @@ class Classifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
             labels: NDArray[Any] = np.unique(np.array([y[0], others[0]], y.dtype) if two else y)
         except TypeError:
             raise ValueError(f"{EXPECTED}; found {list(set(y.tolist()))[:5]}") from None
-        # A few of them, fractions first: of all, scikit-learn would say that they are almost as many as the rows.
+        # Show scikit-learn a few labels, fractions first: it would complain that all of them are too many.
         odd = labels[labels != np.floor(labels)] if labels.dtype.kind == "f" else labels[:0]
-        with np.errstate(invalid="ignore"):  # if they are too large for integers, it will say so
+        with np.errstate(invalid="ignore"):  # scikit-learn converts them to integers, and refuses those that are none
             check_classification_targets(odd[:10] if len(odd) else labels[:10])
         check_labels(labels)
         return labels
@@ -79,17 +73,19 @@ class Classifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         return super()._validate(X, y, reset, **checks)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Two labels: confidence in `classes_[1]`, by row, positive if that is the prediction, and ranked as
-        `predict_proba`.  It is the mean of the margin over its standard deviation (`LogisticClassifier`: the log odds;
-        first-order classes: the mean itself).
+        """Score each row.
 
-        More labels: the mean of each one's score, by row; the highest is the prediction.  `margin` has the variance.
+        Two labels: the confidence in `classes_[1]`, positive if that is the prediction, and ranked as `predict_proba`.
+        It is the mean of the margin divided by its standard deviation (`LogisticClassifier`: the log odds; first-order
+        classes: the mean itself).
+
+        More labels: the mean of the score of each label; the highest one is the prediction.  `margin` has the variance.
         """
         rows = self._rows(X)
         return self._fitted.scores(*self._fitted.margins(rows, only_mean=self._fitted.several))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The label of every row."""
+        """Predict the label of each row."""
         rows = self._rows(X)
         labels: NDArray[Any] = self.classes_[self._fitted.predictions(rows)]
         return labels
@@ -104,11 +100,11 @@ class Classifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
 
 
 class LinearClassifier(Linear, Classifier):
-    """Classifiers with weights."""
+    """Base of the classifiers that have weights."""
 
 
 class KernelClassifier(Classifier):
-    """Classifiers with a kernel, which keep rows instead of weights."""
+    """Base of the classifiers with a kernel, which keep rows instead of weights."""
 
     _kernel = KernelOptions
 
@@ -119,34 +115,38 @@ class KernelClassifier(Classifier):
 
 
 class Weighted(Classifier):
-    """Classifiers whose rule has a loss, so that rows can be weighted."""
+    """Base of the classifiers whose rule has a loss, which sample weights scale."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # type: ignore[override]
-        """Learn from the rows of X with labels y, in `epochs` passes; forget what was learned before, if anything,
-        unless `warm_start` is set.  `sample_weight` scales the loss of each row, and 0 leaves the row out."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from the rows of X with labels y, in `epochs` passes.
+
+        Earlier learning is forgotten unless `warm_start` is set.  `sample_weight` scales the loss of each row; 0 leaves
+        the row out.
+        """
         return self._fit(X, y, sample_weight)
 
-    def partial_fit(  # type: ignore[override]
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
-    ) -> Self:
-        """Learn from the rows of X, once, in the order they come.  The first call must announce all labels in
-        `classes`.  `sample_weight` scales the loss of each row, and 0 leaves the row out."""
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from the rows of X once, in their order.
+
+        The first call must name all labels in `classes`.  Chunks of any size give the same bits as one call with all
+        rows.  `sample_weight` scales the loss of each row; 0 leaves the row out.
+        """
         return self._learn_more(X, y, classes, sample_weight)
 
 
 class Probabilistic(Classifier):
-    """Classifiers that know how sure they are."""
+    """Base of the classifiers that have probabilities."""
 
     def predict_proba(self, X: Any, *, draws: int | None = None, random_state: Any = None) -> NDArray[np.float64]:
-        """Probability of each label, by row, under the Gaussian over the weights w.
+        """Return the probability of each label, by row, under the Gaussian over the weights w.
 
         Two labels: Pr(w.x > 0) for `classes_[1]`.  More: the probability that the score of the label is the highest,
-        the scores being independent Gaussians, by quadrature, exact to about 1e-12.  CW and SCW heed the variance of
-        each score, so that the most probable label may be another one than `predict` says, which goes by the means; in
-        the other classes labels that are seldom updated keep a large variance for that alone, so all have the average
-        one.  `LogisticClassifier`: the mean of the sigmoid, or of the softmax, in MacKay's approximation.
+        where scores are independent Gaussians; by quadrature, exact to about 1e-12.  CW and SCW use the variance of
+        each score, so that the most probable label may differ from that of `predict`, which compares the means.  The
+        other classes use the average variance for all labels.  `LogisticClassifier`: the mean of the sigmoid, or of the
+        softmax, in MacKay's approximation.
 
-        With `draws`, all these are averages over so many random scores instead, seeded by `random_state`.
+        With `draws`, these are averages over so many random scores, seeded by `random_state`.
         """
         rows = self._rows(X)
         margins = self._fitted.margins(rows)

@@ -13,10 +13,9 @@ from cwlearn.estimators.classifier import LinearClassifier, Probabilistic
 class CWClassifier(Probabilistic, LinearClassifier):
     """Confidence-weighted classifier.
 
-    The first choice for many sparse features and clean labels: rare features learn fast, and most is learned in the
-    first pass.  Where labels are noisy, prefer `AROWClassifier`: here every row must be classified correctly, so
-    the
-    error jumps from pass to pass.  A hard constraint has no loss for sample weights to scale, so there are none.
+    Choose it for many sparse features and clean labels.  Rare features learn fast, and most is learned in the first
+    pass.  Prefer `AROWClassifier` where labels are noisy: CW must classify every row correctly, so its error jumps
+    from pass to pass.  A hard constraint has no loss, so there are no sample weights.
 
     Parameters
     ----------
@@ -58,14 +57,20 @@ class CWClassifier(Probabilistic, LinearClassifier):
     ----------
     classes_ : ndarray of shape (n_labels,)
         The labels, sorted.
-    n_features_in_, n_updates_, n_mistakes_ : int
-        Columns of X; rows that moved the model; rows that were on the wrong side before they were learned.
-    coef_, variance_ : ndarray of shape (1, n_features) or, with more than two labels, (n_labels, n_features)
-        Mean and variance of the weights: views of the state, not copies.
+    n_features_in_ : int
+        Columns of X.
+    n_updates_ : int
+        Rows that changed the model.
+    n_mistakes_ : int
+        Rows on the wrong side before they were learned.
+    coef_ : ndarray of shape (1, n_features), or (n_labels, n_features) for more than two labels
+        Mean of the weights: a view of the state.
+    variance_ : ndarray of the same shape
+        Variance of the weights: a view of the state.
     intercept_ : ndarray of shape (1,) or (n_labels,)
         Mean of the intercept.
     covariance_ : ndarray of shape (n_features, n_features) or (n_labels, n_features, n_features)
-        Covariance of the weights, where it is full: a copy.
+        Covariance of the weights if it is full: a copy.
 
     References
     ----------

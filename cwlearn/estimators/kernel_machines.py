@@ -12,10 +12,10 @@ from cwlearn.estimators.classifier import KernelClassifier, Probabilistic, Weigh
 
 
 class KernelCWClassifier(Probabilistic, KernelClassifier):
-    """Confidence-weighted classifier with a kernel: the full covariance of a feature space of any dimension.
+    """Confidence-weighted classifier with a kernel.
 
-    It keeps the rows that it was updated on, so time and memory grow with the square of their number; `budget` is a
-    limit to that.
+    It has the full covariance of a feature space of any dimension.  It keeps the rows that caused an update, so
+    time and memory grow with the square of their number; `budget` limits it.
 
     Parameters
     ----------
@@ -62,8 +62,12 @@ class KernelCWClassifier(Probabilistic, KernelClassifier):
     ----------
     classes_ : ndarray of shape (n_labels,)
         The labels, sorted.
-    n_features_in_, n_updates_, n_mistakes_ : int
-        Columns of X; rows that moved the model; rows that were on the wrong side before they were learned.
+    n_features_in_ : int
+        Columns of X.
+    n_updates_ : int
+        Rows that changed the model.
+    n_mistakes_ : int
+        Rows on the wrong side before they were learned.
     n_kept_ : int
         Rows that are kept.
 
@@ -122,10 +126,10 @@ class KernelCWClassifier(Probabilistic, KernelClassifier):
 
 
 class KernelAROWClassifier(Weighted, Probabilistic, KernelClassifier):
-    """AROW with a kernel, for noisy labels: the full covariance of a feature space of any dimension.
+    """AROW with a kernel, for noisy labels.
 
-    It keeps the rows that it was updated on, so time and memory grow with the square of their number; `budget` is a
-    limit to that.
+    It has the full covariance of a feature space of any dimension.  It keeps the rows that caused an update, so
+    time and memory grow with the square of their number; `budget` limits it.
 
     Parameters
     ----------
@@ -175,8 +179,12 @@ class KernelAROWClassifier(Weighted, Probabilistic, KernelClassifier):
     ----------
     classes_ : ndarray of shape (n_labels,)
         The labels, sorted.
-    n_features_in_, n_updates_, n_mistakes_ : int
-        Columns of X; rows that moved the model; rows that were on the wrong side before they were learned.
+    n_features_in_ : int
+        Columns of X.
+    n_updates_ : int
+        Rows that changed the model.
+    n_mistakes_ : int
+        Rows on the wrong side before they were learned.
     n_kept_ : int
         Rows that are kept.
 

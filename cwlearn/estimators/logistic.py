@@ -14,9 +14,8 @@ from cwlearn.estimators.classifier import LinearClassifier, Probabilistic, Weigh
 class LogisticClassifier(Weighted, Probabilistic, LinearClassifier):
     """Online logistic regression: a Gaussian posterior carried from row to row, or plain SGD.
 
-    Choose it where the probabilities matter: its `predict_proba` estimates the chance of the label itself, the
-    other
-    classes' that of the sign of the margin.
+    Choose it where probabilities matter.  Its `predict_proba` estimates the probability of the label; that of the
+    other classes is the probability of the sign of the margin.
 
     Parameters
     ----------
@@ -58,14 +57,20 @@ class LogisticClassifier(Weighted, Probabilistic, LinearClassifier):
     ----------
     classes_ : ndarray of shape (n_labels,)
         The labels, sorted.
-    n_features_in_, n_updates_, n_mistakes_ : int
-        Columns of X; rows that moved the model; rows that were on the wrong side before they were learned.
-    coef_, variance_ : ndarray of shape (1, n_features) or, with more than two labels, (n_labels, n_features)
-        Mean and variance of the weights: views of the state, not copies.
+    n_features_in_ : int
+        Columns of X.
+    n_updates_ : int
+        Rows that changed the model.
+    n_mistakes_ : int
+        Rows on the wrong side before they were learned.
+    coef_ : ndarray of shape (1, n_features), or (n_labels, n_features) for more than two labels
+        Mean of the weights: a view of the state.
+    variance_ : ndarray of the same shape
+        Variance of the weights: a view of the state.
     intercept_ : ndarray of shape (1,) or (n_labels,)
         Mean of the intercept.
     covariance_ : ndarray of shape (n_features, n_features) or (n_labels, n_features, n_features)
-        Covariance of the weights, where it is full: a copy.
+        Covariance of the weights if it is full: a copy.
 
     References
     ----------

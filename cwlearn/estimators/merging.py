@@ -1,8 +1,9 @@
-"""One estimator of several."""
+"""Merging several estimators into one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal, TypeVar
 
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -11,27 +12,34 @@ from cwlearn.core import merging
 from cwlearn.core.learner import Learner
 from cwlearn.estimators.base import Linear
 
+Model = TypeVar("Model", bound=Linear)
 
-def merge(models: Sequence[Linear], how: str = "posterior", base: Linear | None = None) -> Linear:
-    """One model of several that have learned from different rows, combined through their confidences.
+
+def merge(
+    models: Sequence[Model], how: Literal["posterior", "kl", "l2"] = "posterior", base: Model | None = None
+) -> Model:
+    """Merge models that have learned from different rows into one, through their confidences.
 
     Parameters
     ----------
     models : fitted linear estimators of this package
-        Of the same rule, parameters and labels.  They may have seen different numbers of features, which are aligned by
-        column.  They stay as they are.
-    how : "posterior", "kl" or "l2"
-        "posterior" adds up what each has learned beyond the common prior, in any order and grouping; "kl" is the
-        paper's, which counts the prior once for each model, and so is surer; "l2" averages means and covariances.
-    base : a fitted estimator, optional
-        What all of them went on from, if they were not new: it counts once, not once for each.
+        They have the same rule, parameters and labels, and may have different numbers of features, which are aligned by
+        column.  They are not changed.
+    how : {"posterior", "kl", "l2"}, default="posterior"
+        "posterior" adds what each model has learned beyond the common prior, in any order and grouping.  "kl" is the
+        paper's way, which counts the prior once for each model.  "l2" averages means and covariances.
+    base : a fitted estimator, default=None
+        The model that all of them continued from, if they were not new.  It counts once.
 
     Returns
     -------
     model : an estimator of the same class
-        It predicts, is saved, goes on learning, and can be merged again.
+        It predicts, saves, learns more, and can be merged again.
 
-    References: Crammer, Dredze, Pereira, JMLR 13, 2012, section 7.10.
+    References
+    ----------
+    Crammer, Dredze, Pereira, "Confidence-Weighted Linear Classification for Text Categorization", JMLR 13, 2012,
+    section 7.10.
 
     Examples
     --------
@@ -45,7 +53,7 @@ def merge(models: Sequence[Linear], how: str = "posterior", base: Linear | None 
     named = [(f"model {number}", model) for number, model in enumerate(models)]
     known = _learner_of("base", base) if base is not None else None
     learner = merging.merge(((name, _learner_of(name, model)) for name, model in named), how, known)
-    merged: Linear = clone(named[0][1])
+    merged: Model = clone(named[0][1])
     return merged._adopt(learner)
 
 

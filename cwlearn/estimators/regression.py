@@ -11,20 +11,18 @@ from cwlearn.estimators.regressor import LinearRegressor
 
 
 class AROWRegressor(LinearRegressor):
-    """AROW for real targets: recursive least squares, with the confidence in the weights.
+    """AROW for regression: recursive least squares with a confidence for every weight.
 
-    With a full covariance and a number for `regularization` (r), one pass over the rows is ridge regression with
-    the
-    penalty r / `initial_variance`, whatever their order; further epochs count every row again, and weaken the
-    penalty.
-    The diagonal one is for many sparse features, where several epochs bring it closer to that solution.
+    With a full covariance and a number r for `regularization`, one pass is ridge regression with the penalty r /
+    `initial_variance`, whatever the order of the rows.  Further epochs count every row again and weaken the
+    penalty.  The diagonal covariance is for many sparse features; several epochs bring it closer to the same
+    solution.
 
-    The intercept is a weight like the others, of a feature that is 1 in all rows.  With a number for
-    `regularization`
-    it begins at 0, with 'auto' at the first target.  Bring features to a scale of about 1 (`StandardScaler`): among
-    much larger ones the intercept, and all that hangs on it, is learned slowly.
+    The intercept is the weight of a feature that is 1 in all rows.  It begins at 0 if `regularization` is a number,
+    and at the first target if it is 'auto'.  Bring features to a scale of about 1 (`StandardScaler`): among much
+    larger ones the intercept is learned slowly.
 
-    Weights of rows are precisions: the noise of a row of weight w has the variance `noise_variance_` / w.
+    Sample weights are precisions: the noise of a row of weight w has the variance `noise_variance_` / w.
 
     Parameters
     ----------
@@ -57,19 +55,22 @@ class AROWRegressor(LinearRegressor):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Mean of the weights: a view of the state, not a copy.
+        Mean of the weights: a view of the state.
     intercept_ : float
         Mean of the intercept.
     variance_ : ndarray of shape (n_features,)
-        Variance of the weights, where that of the noise is r: multiply it with `scale_` for that in the unit of y.
+        Variance of the weights, in units of `scale_`: multiply it by `scale_` for the unit of y.
     covariance_ : ndarray of shape (n_features, n_features)
-        The same for pairs of weights, where it is full.
-    scale_, noise_variance_ : float
-        What such variances have to be multiplied with, estimated from the error on each row before it was learned
-    from, the
-        later ones counting more; and the variance of y around its mean w.x, which is scale_ * r.
-    n_features_in_, n_updates_ : int
-        Columns of X; rows that moved the model.
+        The same for pairs of weights, if the covariance is full.
+    scale_ : float
+        The unit of the variances, estimated from the error on each row before it was learned from; later rows count
+        more.
+    noise_variance_ : float
+        Variance of y around w.x: `scale_` * r.
+    n_features_in_ : int
+        Columns of X.
+    n_updates_ : int
+        Rows that changed the model.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The scikit-learn regressor."""
+"""What regressors share."""
 
 from __future__ import annotations
 
@@ -12,23 +12,28 @@ from cwlearn.estimators.base import Linear
 
 
 class LinearRegressor(RegressorMixin, Linear):  # type: ignore[misc]
-    """Targets in, predictions with their deviations out."""
+    """Base of the regressors, which predict a target and its standard deviation."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from the rows of X with targets y, in `epochs` passes; forget what was learned before, if anything,
-        unless `warm_start` is set.  `sample_weight` scales the loss of each row, and 0 leaves the row out."""
+        """Learn from the rows of X with targets y, in `epochs` passes.
+
+        Earlier learning is forgotten unless `warm_start` is set.  `sample_weight` scales the loss of each row; 0 leaves
+        the row out.
+        """
         return self._fit(X, y, sample_weight)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from the rows of X, once, in the order they come; chunks of any size give the same bits."""
+        """Learn from the rows of X once, in their order.  Chunks of any size give the same bits."""
         return self._partial_fit(X, y, np.empty(0), sample_weight)
 
     def _validate(self, X: Any, y: Any, reset: bool, **checks: Any) -> tuple[Any, NDArray[Any]]:
         return super()._validate(X, y, reset, y_numeric=True, **checks)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """The prediction for every row and, with `return_std`, the standard deviation of y around it: that of the noise
-        and that of w.x together."""
+        """Predict the target of each row.
+
+        With `return_std`, also return the standard deviation of y around it, that of the noise and of w.x together.
+        """
         rows = self._rows(X)
         mean, variance = self._fitted.margins(rows, only_mean=not return_std)
         return (mean, self._fitted.deviations(variance)) if return_std else mean

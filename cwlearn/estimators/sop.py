@@ -11,9 +11,9 @@ from cwlearn.estimators.classifier import LinearClassifier, Probabilistic
 
 
 class SOPClassifier(Probabilistic, LinearClassifier):
-    """Second-order perceptron, the papers' baseline.
+    """Second-order perceptron, a baseline of the papers.
 
-    It scores a row with that row already counted into the correlation matrix, so `decision_function` is not exactly
+    It scores a row with that row already counted in the correlation matrix, so `decision_function` is not exactly
     linear in `coef_`.
 
     Parameters
@@ -52,14 +52,20 @@ class SOPClassifier(Probabilistic, LinearClassifier):
     ----------
     classes_ : ndarray of shape (n_labels,)
         The labels, sorted.
-    n_features_in_, n_updates_, n_mistakes_ : int
-        Columns of X; rows that moved the model; rows that were on the wrong side before they were learned.
-    coef_, variance_ : ndarray of shape (1, n_features) or, with more than two labels, (n_labels, n_features)
-        Mean and variance of the weights: views of the state, not copies.
+    n_features_in_ : int
+        Columns of X.
+    n_updates_ : int
+        Rows that changed the model.
+    n_mistakes_ : int
+        Rows on the wrong side before they were learned.
+    coef_ : ndarray of shape (1, n_features), or (n_labels, n_features) for more than two labels
+        Mean of the weights: a view of the state.
+    variance_ : ndarray of the same shape
+        Variance of the weights: a view of the state.
     intercept_ : ndarray of shape (1,) or (n_labels,)
         Mean of the intercept.
     covariance_ : ndarray of shape (n_features, n_features) or (n_labels, n_features, n_features)
-        Covariance of the weights, where it is full: a copy.
+        Covariance of the weights if it is full: a copy.
 
     References
     ----------

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 
 from cwlearn.core.learner import label_text
 from cwlearn.core.parameters import is_number, label_value, read_size
-from cwlearn.estimators.base import Linear, tell_unsolved
+from cwlearn.estimators.base import Linear, warn_of_unsolved
 from cwlearn.text.labels import labels_for
 from cwlearn.text.monitor import BarMonitor
 from cwlearn.text.run import Resources, Run
@@ -87,5 +87,5 @@ def train_svmlight(
     )
     unsolved = estimator._learner.statistics["unsolved"] if go_on else 0
     estimator._adopt(run.train())
-    tell_unsolved(estimator._learner.statistics["unsolved"] - unsolved)
+    warn_of_unsolved(estimator._learner.statistics["unsolved"] - unsolved)
     return estimator

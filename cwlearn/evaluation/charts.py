@@ -1,52 +1,110 @@
-"""Charts as SVG text: small, without a library, in colours that the page around them chooses (classes c0, c1, ...)."""
+"""The geometry of the charts: numbers and texts from which templates draw SVG.
+
+`templates/line_chart.svg.jinja` and `templates/weight_chart.svg.jinja` hold the markup, and the style sheet of the page
+the colours.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from html import escape as _escape
+from dataclasses import dataclass
+from typing import NamedTuple
 
-WIDTH, HEIGHT = 440, 300  # so narrow that words stay legible on a phone
-LEFT, RIGHT, TOP, BOTTOM = 56, 18, 12, 40
-COLORS = 7  # classes of lines
-BAR = 19  # height of a bar with its gap
+WIDTH, HEIGHT = 440, 300  # small enough that the text stays legible on a phone
+LEFT, RIGHT, TOP, BOTTOM = 56, WIDTH - 18, 12, HEIGHT - 40  # the edges of a plot
+COLORS = 7  # of lines
+BAR_HEIGHT, BAR_GAP = 13, 6
+NAMES_WIDTH = 150  # for the names beside the bars
+NAME_LENGTH = 22  # the longest name that fits there
+
+
+class Point(NamedTuple):
+    """A point of a line, with a tooltip."""
+
+    x: float
+    y: float
+    note: str
 
 
 @dataclass(frozen=True)
 class Line:
+    """A line to draw.  `color` is a number below `COLORS`."""
+
     name: str
-    points: Sequence[tuple[float, float]]
-    color: int = 0
-    notes: Sequence[str] = ()  # by point, for those who point at it
+    color: int
+    points: Sequence[Point]
 
 
-def escape(words: str) -> str:
-    """Text as it may stand in a page."""
-    return _escape("".join(letter if letter.isprintable() else " " for letter in words))
+class Tick(NamedTuple):
+    """A mark on an axis."""
+
+    position: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A straight line."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+
+
+@dataclass(frozen=True)
+class LineChart:
+    """Lines with dots.  Points of the lines are positions in the drawing."""
+
+    title: str
+    x_label: str
+    y_label: str
+    x_ticks: list[Tick]
+    y_ticks: list[Tick]
+    lines: list[Line]
+    diagonal: Segment | None
+    width: int = WIDTH
+    height: int = HEIGHT
+    left: int = LEFT
+    right: int = RIGHT
+    top: int = TOP
+    bottom: int = BOTTOM
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar that begins or ends at 0, with a line as long as two standard deviations across its end."""
+
+    name: str
+    short_name: str
+    weight: float
+    deviation: float | None
+    x: float
+    y: int
+    width: float
+    height: int
+    spread: Segment | None
+
+
+@dataclass(frozen=True)
+class WeightChart:
+    """Bars to both sides of 0."""
+
+    x_label: str
+    zero: float
+    ticks: list[Tick]
+    bars: list[Bar]
+    names_right: int
+    top: int
+    bottom: int
+    width: int
+    height: int
 
 
 def percent(value: float) -> str:
-    """A part of 1 with as many digits as it takes."""
+    """A part of 1, with three significant digits."""
     return f"{100 * value:.3g}%"
-
-
-def _ticks(low: float, high: float, most: int = 6, least: float = 0.0) -> list[float]:
-    """Round numbers that cover a range, at least so far apart."""
-    span = max(high - low, 1e-12)
-    step = max(10.0 ** math.floor(math.log10(span / most)), least)
-    step = next(step * factor for factor in (1, 2, 5, 10) if span / (step * factor) <= most)
-    first = math.ceil(low / step - 1e-9)
-    return [number * step for number in range(first, math.floor(high / step + 1e-9) + 1)]
-
-
-def _log_ticks(low: float, high: float) -> list[float]:
-    powers = range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)
-    return [10.0**power for power in powers]
-
-
-def _text(x: float, y: float, words: str, anchor: str, more: str = "") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escape(words)}</text>'
 
 
 def line_chart(
@@ -57,100 +115,107 @@ def line_chart(
     *,
     log_x: bool = False,
     diagonal: bool = False,
-    show_x: Callable[[float], str] = lambda value: f"{value:,.6g}",
-) -> str:
-    """Lines with marks; y is a part of 1.  `diagonal`: both axes go from 0 to 1, with a line where they are equal."""
-    lines = [replace(line, points=[p for p in line.points if all(map(math.isfinite, p))]) for line in lines]
+) -> LineChart | None:
+    """A chart of lines whose y is a part of 1; None if they have no finite point.
+
+    With `diagonal`, both axes go from 0 to 1, and a line shows where they are equal.
+    """
+    lines = [Line(line.name, line.color, [point for point in line.points if _is_finite(point)]) for line in lines]
     points = [point for line in lines for point in line.points]
     if not points:
-        return ""
-    xs, ys = [x for x, _ in points], [y for _, y in points]
-    low_x, high_x = (0.0, 1.0) if diagonal else (min(xs), max(xs))
-    high_y = 1.0 if diagonal else max(ys) * 1.05 or 1.0
-    low_y = 0.9 * min(ys) if not diagonal and min(ys) > 0.5 * max(ys) else 0.0  # differences must be seen
-    scale = math.log10 if log_x else float
-    span = max(scale(high_x) - scale(low_x), 1e-12)
-
-    def place(x: float, y: float) -> tuple[float, float]:
-        across = (scale(x) - scale(low_x)) / span if high_x > low_x else 0.5
-        return LEFT + across * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - (y - low_y) / (high_y - low_y) * (
-            HEIGHT - TOP - BOTTOM
-        )
-
-    parts = [
-        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">'
-        f"<title>{escape(title)}</title>"
-    ]
-    for tick in _ticks(low_y, high_y):
-        _, y = place(low_x, tick)
-        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(_text(LEFT - 6, y + 4, percent(tick), "end"))
-    x_ticks = _log_ticks(low_x, high_x) if log_x else _ticks(low_x, high_x, 8, least=0.0 if diagonal else 1.0)
-    for tick in x_ticks if len(x_ticks) > 1 or high_x == low_x else [low_x, high_x]:
-        x, _ = place(tick, low_y)
-        parts.append(_text(x, HEIGHT - BOTTOM + 16, percent(tick) if diagonal else show_x(tick), "middle"))
-    if diagonal:
-        (x1, y1), (x2, y2) = place(0, 0), place(1, 1)
-        parts.append(f'<line class="ideal" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>')
-    for line in lines:
-        places = [place(x, y) for x, y in line.points]
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-        color = f"c{line.color % COLORS}"
-        parts.append(f'<polyline class="line {color}" points="{path}"/>')
-        for number, (x, y) in enumerate(places):
-            note = line.notes[number] if number < len(line.notes) else percent(line.points[number][1])
-            parts.append(
-                f'<circle class="dot {color}" cx="{x:.1f}" cy="{y:.1f}" r="2.4">'
-                f"<title>{escape(line.name)}: {escape(note)}</title></circle>"
-            )
-    parts.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, x_label, "middle", ' class="label"'))
-    middle = (HEIGHT - BOTTOM + TOP) / 2
-    parts.append(_text(11, middle, y_label, "middle", f' class="label" transform="rotate(-90 11 {middle:.0f})"'))
-    return "".join(parts) + "</svg>"
-
-
-def legend(lines: Sequence[Line]) -> str:
-    """The names of lines, in their colours."""
-    items = "".join(
-        f'<li><span class="key c{line.color % COLORS}"></span>{escape(line.name)}</li>' for line in lines if line.points
+        return None
+    x_range = (0.0, 1.0) if diagonal else (min(point.x for point in points), max(point.x for point in points))
+    y_range = (0.0, 1.0) if diagonal else _error_range([point.y for point in points])
+    x_position = _scale(x_range, (LEFT, RIGHT), math.log10 if log_x else float)
+    y_position = _scale(y_range, (BOTTOM, TOP), float)
+    return LineChart(
+        title,
+        x_label,
+        y_label,
+        x_ticks=[
+            Tick(x_position(value), percent(value) if diagonal else f"{value:,.6g}")
+            for value in _x_tick_values(*x_range, log_x=log_x, smallest_step=0.0 if diagonal else 1.0)
+        ],
+        y_ticks=[Tick(y_position(value), percent(value)) for value in _tick_values(*y_range, most=6)],
+        lines=[
+            Line(line.name, line.color, [Point(x_position(x), y_position(y), note) for x, y, note in line.points])
+            for line in lines
+            if line.points
+        ],
+        diagonal=Segment(LEFT, BOTTOM, RIGHT, TOP) if diagonal else None,
     )
-    return f'<ul class="legend">{items}</ul>'
 
 
-def weight_chart(title: str, rows: Sequence[tuple[str, float, float | None]]) -> str:
-    """Bars to both sides of 0, each with a line as long as a standard deviation to both sides of its end."""
-    rows = [row for row in rows if all(number is None or math.isfinite(number) for number in row[1:])]
-    if not rows:
-        return ""
-    most = max(abs(value) + (deviation or 0.0) for _, value, deviation in rows) or 1.0
-    height = TOP + BAR * len(rows) + BOTTOM
-    names = 150
-    zero = names + (WIDTH - RIGHT - names) / 2
-    unit = (WIDTH - RIGHT - names) / 2 / most
-    parts = [
-        f'<svg class="chart" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}">'
-        f"<title>{escape(title)}</title>"
-    ]
-    bottom = height - BOTTOM + 4
-    for tick in _ticks(-most, most, 5):
-        x = zero + tick * unit
-        parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 4}" y2="{bottom}"/>')
-        parts.append(_text(x, bottom + 15, f"{tick:g}", "middle"))
-    for number, (name, value, deviation) in enumerate(rows):
-        y = TOP + BAR * number
-        end = zero + value * unit
-        side = "positive" if value >= 0 else "negative"
-        spread = "" if deviation is None else f" ± {deviation:.4g}"
-        parts.append(
-            f'<g><title>{escape(name)}: {value:.4g}{spread}</title><rect class="bar {side}" x="{min(zero, end):.1f}" '
-            f'y="{y}" width="{abs(end - zero):.1f}" height="{BAR - 6}"/>'
-        )
-        if deviation is not None:
-            reach, middle = deviation * unit, y + (BAR - 6) / 2
-            parts.append(
-                f'<line class="spread" x1="{end - reach:.1f}" x2="{end + reach:.1f}" y1="{middle}" y2="{middle}"/>'
-            )
-        short = name if len(name) <= 22 else name[:21] + "…"
-        parts.append(_text(names - 8, y + BAR - 8, short, "end") + "</g>")
-    parts.append(_text(zero, height - 6, title, "middle", ' class="label"'))
-    return "".join(parts) + "</svg>"
+def weight_chart(x_label: str, weights: Sequence[tuple[str, float, float | None]]) -> WeightChart | None:
+    """A chart of names with their weights and standard deviations; None if no weight is finite."""
+    weights = [entry for entry in weights if all(number is None or math.isfinite(number) for number in entry[1:])]
+    if not weights:
+        return None
+    longest = max(abs(weight) + (deviation or 0.0) for _, weight, deviation in weights) or 1.0
+    x_position = _scale((-longest, longest), (NAMES_WIDTH, RIGHT), float)
+    bottom = TOP + (BAR_HEIGHT + BAR_GAP) * len(weights)
+    return WeightChart(
+        x_label,
+        zero=x_position(0.0),
+        ticks=[Tick(x_position(value), f"{value:g}") for value in _tick_values(-longest, longest, most=5)],
+        bars=[_bar(number, *entry, x_position) for number, entry in enumerate(weights)],
+        names_right=NAMES_WIDTH - 8,
+        top=TOP - 4,
+        bottom=bottom + 4,
+        width=WIDTH,
+        height=bottom + HEIGHT - BOTTOM,
+    )
+
+
+def _bar(number: int, name: str, weight: float, deviation: float | None, x_position: Callable[[float], float]) -> Bar:
+    y = TOP + (BAR_HEIGHT + BAR_GAP) * number
+    middle = y + BAR_HEIGHT / 2
+    left, right = x_position(min(weight, 0.0)), x_position(max(weight, 0.0))
+    spread = None
+    if deviation is not None:
+        spread = Segment(x_position(weight - deviation), middle, x_position(weight + deviation), middle)
+    short_name = name if len(name) <= NAME_LENGTH else name[: NAME_LENGTH - 1] + "…"
+    return Bar(name, short_name, weight, deviation, left, y, right - left, BAR_HEIGHT, spread)
+
+
+def _is_finite(point: Point) -> bool:
+    return math.isfinite(point.x) and math.isfinite(point.y)
+
+
+def _error_range(errors: Sequence[float]) -> tuple[float, float]:
+    """From 0 on, or from near the smallest error if all are so large that their differences would be hard to see."""
+    low, high = min(errors), max(errors)
+    return 0.9 * low if low > 0.5 * high else 0.0, high * 1.05 or 1.0
+
+
+def _scale(
+    values: tuple[float, float], positions: tuple[float, float], transform: Callable[[float], float]
+) -> Callable[[float], float]:
+    """A function from values to positions; a range without width lies in the middle."""
+    low, high = (transform(value) for value in values)
+    first, last = positions
+
+    def position(value: float) -> float:
+        part = (transform(value) - low) / max(high - low, 1e-12) if high > low else 0.5
+        return first + part * (last - first)
+
+    return position
+
+
+def _tick_values(low: float, high: float, most: int, smallest_step: float = 0.0) -> list[float]:
+    """At most about `most` round numbers that cover a range."""
+    span = max(high - low, 1e-12)
+    step = max(10.0 ** math.floor(math.log10(span / most)), smallest_step)
+    step = next(step * factor for factor in (1, 2, 5, 10) if span / (step * factor) <= most)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [number * step for number in range(first, last + 1)]
+
+
+def _x_tick_values(low: float, high: float, *, log_x: bool, smallest_step: float) -> list[float]:
+    """Ticks of the horizontal axis: its ends, if fewer than two round numbers lie between them."""
+    if log_x:
+        powers = range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)
+        values = [10.0**power for power in powers]
+    else:
+        values = _tick_values(low, high, 8, smallest_step)
+    return values if len(values) > 1 or high == low else [low, high]

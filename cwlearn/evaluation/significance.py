@@ -1,4 +1,4 @@
-"""Which of two classifiers is better, and which of many: McNemar's test, Holm's correction and mean ranks."""
+"""Which of two classifiers is better, and which of many: McNemar's test, Holm's correction and ranks."""
 
 from __future__ import annotations
 
@@ -7,46 +7,52 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-MARKS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))  # of a difference that is unlikely to be chance
-CLEAR = MARKS[-1][0]  # below which a difference is taken for one
-LEGEND = ", ".join(f"{stars} {100 * limit:g} %" for limit, stars in MARKS[::-1])
+LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))  # p-values below a level get its stars
+SIGNIFICANT = LEVELS[-1][0]  # a difference with a p-value below this is called clear
+STARS_LEGEND = ", ".join(f"{stars} {100 * level:g} %" for level, stars in LEVELS[::-1])
 
 
-def mcnemar(only_one: int, only_other: int) -> float:
-    """How likely a difference at least so large is, if both classifiers are equally good: the exact, two-sided test of
-    McNemar on the rows that one of them alone got wrong, and the other alone (under the hypothesis, a fair coin)."""
-    rows = only_one + only_other
+def mcnemar(only_first_wrong: int, only_second_wrong: int) -> float:
+    """The p-value of McNemar's exact, two-sided test of two classifiers on the same rows.
+
+    Rows on which both are right or both are wrong do not count.  If the classifiers are equally good, each of the
+    others is a toss of a fair coin; the p-value is the probability of a difference at least as large as this one.
+    """
+    rows = only_first_wrong + only_second_wrong
     if not rows:
         return 1.0
     from scipy.special import bdtr
 
-    return min(1.0, 2 * float(bdtr(min(only_one, only_other), rows, 0.5)))
+    return min(1.0, 2 * float(bdtr(min(only_first_wrong, only_second_wrong), rows, 0.5)))
 
 
 def holm(p_values: Sequence[float]) -> NDArray[np.float64]:
-    """Probabilities of several tests, corrected for their number: where all differences are chance, the probability
-    that even one of these falls below a limit is at most that limit, however the tests depend on each other (Holm, "A
-    Simple Sequentially Rejective Multiple Test Procedure", 1979)."""
-    given = np.asarray(p_values, np.float64)
-    order = np.argsort(given, kind="stable")
-    raised = np.maximum.accumulate(given[order] * np.arange(len(given), 0, -1))
-    corrected = np.empty(len(given))
+    """The p-values of several tests, corrected for their number.
+
+    If all differences are chance, the probability that any corrected p-value falls below a level is at most that
+    level, however the tests depend on each other (Holm, "A Simple Sequentially Rejective Multiple Test Procedure",
+    1979).
+    """
+    raw = np.asarray(p_values, np.float64)
+    order = np.argsort(raw, kind="stable")
+    raised = np.maximum.accumulate(raw[order] * np.arange(len(raw), 0, -1))
+    corrected = np.empty(len(raw))
     corrected[order] = np.minimum(1, raised)
     return corrected
 
 
-def mark(p: float) -> str:
-    """Stars for a probability."""
-    return next((stars for limit, stars in MARKS if p < limit), "")
+def stars(p_value: float) -> str:
+    """The stars of a p-value, as in `STARS_LEGEND`; none if it is not significant."""
+    return next((stars for level, stars in LEVELS if p_value < level), "")
 
 
 def ranks(errors: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
-    """1 for the lowest error, and so on; equal ones share the mean of their places.  NaN has no rank."""
-    values = np.asarray(errors, np.float64)
-    found = np.full(len(values), np.nan)
-    known = np.flatnonzero(~np.isnan(values))
-    for place in known:
-        below = int(np.sum(values[known] < values[place]))
-        equal = int(np.sum(values[known] == values[place]))
-        found[place] = below + (equal + 1) / 2
-    return found
+    """The rank of each error: 1 for the lowest; equal errors share the mean of their ranks.  NaN has the rank NaN."""
+    errors = np.asarray(errors, np.float64)
+    result = np.full(len(errors), np.nan)
+    present = np.flatnonzero(~np.isnan(errors))
+    for index in present:
+        lower = int(np.sum(errors[present] < errors[index]))
+        equal = int(np.sum(errors[present] == errors[index]))
+        result[index] = lower + (equal + 1) / 2
+    return result

@@ -1,7 +1,7 @@
 """One trial: a candidate on one fold.  It chooses its setting on the training rows alone, learns, and is tested.
 
-The papers tune "on a single randomised run".  So does a trial, inside the training part of its fold: no figure is tuned
-on rows that it is tested on.
+The papers tune "on a single randomised run".  A trial does so, too, but inside the training rows of its fold: nothing
+is chosen on rows that it is tested on.
 """
 
 from __future__ import annotations
@@ -14,30 +14,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn.core.metrics import Measures
-from cwlearn.evaluation.candidates import Candidate, Setting
-from cwlearn.evaluation.data_sets import DataSet
+from cwlearn.evaluation.candidates import Candidate, FittedCandidate, Setting
+from cwlearn.evaluation.data_sets import DataSet, TrainingRows
+
+Key = tuple[str, float, str, int]  # of a trial: data set, noise, candidate, fold
 
 
 @dataclass
-class Tried:
-    """A setting in the run that tunes."""
+class SettingResult:
+    """A setting, and its error on the validation rows after each epoch."""
 
     setting: Setting
-    errors: list[float]  # on the rows it is checked on, after each epoch
+    errors: list[float]
 
     @property
     def epochs(self) -> int:
-        """The number of them that is best; of equally good ones the smallest."""
+        """The number of epochs with the lowest error; the smallest of several."""
         return int(np.argmin(self.errors)) + 1
 
     @property
     def error(self) -> float:
+        """The lowest error."""
         return min(self.errors)
 
 
 @dataclass
 class Outcome:
-    """What came of a trial; all of it can be written as JSON."""
+    """The result of a trial.  A journal holds it as JSON."""
 
     data_set: str
     noise: float
@@ -45,14 +48,18 @@ class Outcome:
     fold: int
     setting: Setting = field(default_factory=dict)
     epochs: int = 1
-    rows: int = 0  # tested
-    wrong: list[int] = field(default_factory=list)  # those that were predicted wrongly, by number in the data_set
+    rows: int = 0  # that were tested
+    wrong: list[int] = field(default_factory=list)  # the rows predicted wrongly: their indices in the data set
     by_epoch: list[float] = field(default_factory=list)  # test error after each epoch, with the chosen setting
-    progress: list[list[int]] = field(default_factory=list)  # rows of the first pass, and mistakes by then
-    mistakes: int | None = None
+    progress: list[list[int]] = field(default_factory=list)  # rows of the first epoch, and mistakes by then
+    mistakes: int | None = None  # in the first epoch, on each row before it was learned from
     updates: int | None = None
     seconds: float = 0.0
-    bins: list[list[float]] | None = None  # see Measures
+    bins: list[list[float]] | None = None  # the calibration table of `Measures`
+
+    @property
+    def key(self) -> Key:
+        return self.data_set, self.noise, self.candidate, self.fold
 
     @property
     def error(self) -> float:
@@ -64,88 +71,96 @@ class Outcome:
 
 @dataclass(frozen=True)
 class TrialSettings:
-    """What is the same for all trials."""
+    """What all trials of a comparison have in common."""
 
-    epochs: int = 10  # at most
+    epochs: int = 10  # the largest number that is tried
     seed: int = 0
-    tuned_once: bool = False  # in the first fold, for all: as the papers do, cheaper, and a little too favourable
-    stop: threading.Event = field(default_factory=threading.Event, compare=False)
+    tuned_once: bool = False  # tune in the first fold for all, as the papers do: cheaper, a little too favourable
+    stop: threading.Event | None = field(default=None, compare=False)  # set when the comparison is interrupted
 
-    def check_going_on(self) -> None:
-        if self.stop.is_set():
+    def check_stop(self) -> None:
+        """Leave a trial whose comparison was interrupted."""
+        if self.stop is not None and self.stop.is_set():
             raise KeyboardInterrupt
 
+    def epochs_of(self, candidate: Candidate) -> int:
+        """How many epochs are tried."""
+        return self.epochs if candidate.online else 1
+
     def seed_of(self, fold: int, testing: bool) -> int:
-        """That of all candidates in a fold, so that they see the rows in the same order."""
+        """The seed of all candidates in a fold, so that all see the rows in the same order."""
         return int(np.random.RandomState([self.seed, fold, testing]).randint(2**31))
 
 
-def tune(
-    candidate: Candidate,
-    data_set: DataSet,
-    labels: NDArray[np.int64],
-    train: NDArray[np.int64],
-    check: slice,
-    trial_settings: TrialSettings,
-    fold: int = 0,
-) -> list[Tried]:
+def try_settings(
+    candidate: Candidate, training_rows: TrainingRows, validation: slice, trial_settings: TrialSettings, fold: int = 0
+) -> list[SettingResult]:
     """One randomised run for each setting."""
-    found = []
+    results = []
+    true = training_rows.labels[validation]
     for setting in candidate.settings:
-        fitted = candidate.fitted(setting, data_set, labels, train, trial_settings.seed_of(fold, testing=False))
+        fitted = candidate.prepare(setting, training_rows, trial_settings.seed_of(fold, testing=False))
         errors = []
-        for _ in range(trial_settings.epochs if candidate.online else 1):
-            trial_settings.check_going_on()
+        for _ in range(trial_settings.epochs_of(candidate)):
+            trial_settings.check_stop()
             fitted.fit_epoch()
-            errors.append(float(np.mean(fitted.predict(check) != labels[check])))
-        found.append(Tried(setting, errors))
-    return found
+            errors.append(float(np.mean(fitted.predict(validation) != true)))
+        results.append(SettingResult(setting, errors))
+    return results
 
 
-def best(tried: list[Tried]) -> Tried:
-    """The first of those with the lowest error."""
-    return min(tried, key=lambda one: one.error)
+def best_setting(results: list[SettingResult]) -> SettingResult:
+    """The setting with the lowest error; the first of several."""
+    return min(results, key=lambda result: result.error)
 
 
-def chosen(
+def choose_setting(
     candidate: Candidate, data_set: DataSet, labels: NDArray[np.int64], fold: int, trial_settings: TrialSettings
-) -> Tried:
-    """What is best for the training rows of a fold."""
-    check = data_set.check(fold)
-    return best(
-        tune(candidate, data_set, labels, data_set.rest(data_set.fold(fold), check), check, trial_settings, fold)
-    )
+) -> SettingResult:
+    """The best setting for the training rows of a fold."""
+    validation = data_set.validation(fold)
+    train = data_set.rows_outside(data_set.fold(fold), validation)
+    training_rows = TrainingRows(data_set, labels, train)
+    return best_setting(try_settings(candidate, training_rows, validation, trial_settings, fold))
 
 
-def trial(
+def run_trial(
     candidate: Candidate,
     data_set: DataSet,
     noise: float,
     fold: int,
     trial_settings: TrialSettings,
-    known: Tried | None = None,
+    choice: SettingResult | None = None,
 ) -> Outcome:
-    """Choose a setting, unless it is known, learn from the training rows, whose labels may be noisy, and be tested."""
-    labels = data_set.noisy(noise, trial_settings.seed)
-    pick = known or chosen(candidate, data_set, labels, fold, trial_settings)
+    """Choose a setting, unless one is given, learn from the training rows, whose labels may be noisy, and be tested."""
+    labels = data_set.noisy_labels(noise, trial_settings.seed)
+    choice = choice or choose_setting(candidate, data_set, labels, fold, trial_settings)
     test = data_set.fold(fold)
     true = data_set.y[test]
-    fitted = candidate.fitted(
-        pick.setting, data_set, labels, data_set.rest(test), trial_settings.seed_of(fold, testing=True)
-    )
-    outcome = Outcome(data_set.name, noise, candidate.name, fold, pick.setting, pick.epochs, len(true))
-    for epoch in range(1, (trial_settings.epochs if candidate.online else 1) + 1):
-        trial_settings.check_going_on()
+    training_rows = TrainingRows(data_set, labels, data_set.rows_outside(test))
+    fitted = candidate.prepare(choice.setting, training_rows, trial_settings.seed_of(fold, testing=True))
+    outcome = Outcome(data_set.name, noise, candidate.name, fold, choice.setting, choice.epochs, len(true))
+    for epoch in range(1, trial_settings.epochs_of(candidate) + 1):
+        trial_settings.check_stop()
         fitted.fit_epoch()
         predicted = fitted.predict(test)
         outcome.by_epoch.append(float(np.mean(predicted != true)))
-        if epoch == pick.epochs:
+        if epoch == choice.epochs:
             outcome.wrong = (test.start + np.flatnonzero(predicted != true)).tolist()
             outcome.seconds, outcome.updates = fitted.seconds, fitted.updates
-            chances = fitted.probabilities(test)
-            if chances is not None:
-                measures = Measures([str(label) for label in data_set.classes])
-                measures.add(true, predicted, chances)
-                outcome.bins = measures.bins.tolist()
+            outcome.bins = _calibration(fitted, test, true, predicted)
     outcome.mistakes, outcome.progress = fitted.mistakes, [list(pair) for pair in fitted.progress]
     return outcome
+
+
+def _calibration(
+    fitted: FittedCandidate, test: slice, true: NDArray[np.int64], predicted: NDArray[np.int64]
+) -> list[list[float]] | None:
+    """The calibration table of the test rows, if there are probabilities."""
+    probabilities = fitted.probabilities(test)
+    if probabilities is None:
+        return None
+    measures = Measures([str(label) for label in fitted.data_set.classes])
+    measures.add(true, predicted, probabilities)
+    bins: list[list[float]] = measures.bins.tolist()
+    return bins

@@ -1,4 +1,4 @@
-"""Pictures of models: what they show is what the model says."""
+"""Displays draw what the model says."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ def closed():
 def test_a_learning_curve_ends_with_all_rows(data):
     X, y = data
     model = package.AROWClassifier()
-    shown = LearningCurveDisplay.from_estimator(model, X[:400], y[:400], test=(X[400:], y[400:]), random_state=0)
-    assert shown.rows[-1] == 400
-    assert (np.diff(shown.rows) > 0).all()
+    display = LearningCurveDisplay.from_estimator(model, X[:400], y[:400], test=(X[400:], y[400:]), random_state=0)
+    assert display.rows[-1] == 400
+    assert (np.diff(display.rows) > 0).all()
     order = np.random.RandomState(0).permutation(400)
     whole = package.AROWClassifier().partial_fit(X[:400][order], y[:400][order], classes=[0, 1])
-    assert shown.progressive_error[-1] == whole._learner.statistics["mistakes"] / 400
-    assert shown.test_error[-1] == pytest.approx(1 - whole.score(X[400:], y[400:]))
-    assert shown.line_.get_ydata().tolist() == shown.progressive_error.tolist()
-    assert shown.ax_.get_xscale() == "log"
+    assert display.progressive_error[-1] == whole._learner.statistics["mistakes"] / 400
+    assert display.test_error[-1] == pytest.approx(1 - whole.score(X[400:], y[400:]))
+    assert display.line_.get_ydata().tolist() == display.progressive_error.tolist()
+    assert display.ax_.get_xscale() == "log"
     assert not hasattr(model, "classes_")
 
 
 @pytest.mark.parametrize("estimator", [package.CWClassifier(), package.PerceptronClassifier()])
 def test_weights_are_the_heaviest_ones_with_their_deviations(data, estimator):
     model = estimator.fit(*data)
-    shown = WeightsDisplay.from_estimator(model, top=5)
+    display = WeightsDisplay.from_estimator(model, top=5)
     heaviest = np.argsort(-np.abs(model.coef_[0]), kind="stable")[:5]
-    assert shown.names == [str(j) for j in heaviest]
-    assert shown.weights.tolist() == model.coef_[0][heaviest].tolist()
+    assert display.names == [str(j) for j in heaviest]
+    assert display.weights.tolist() == model.coef_[0][heaviest].tolist()
     if isinstance(model, package.CWClassifier):
-        np.testing.assert_allclose(shown.deviations, np.sqrt(model.variance_[0][heaviest]))
+        np.testing.assert_allclose(display.deviations, np.sqrt(model.variance_[0][heaviest]))
     else:
-        assert shown.deviations is None
+        assert display.deviations is None
     named = WeightsDisplay.from_estimator(model, top=2, feature_names=load_breast_cancer().feature_names)
     assert named.names[0] == load_breast_cancer().feature_names[heaviest[0]]
     assert [text.get_text() for text in named.ax_.get_yticklabels()] == named.names
@@ -62,9 +62,9 @@ def test_weights_are_the_heaviest_ones_with_their_deviations(data, estimator):
 
 def test_weights_of_one_of_several_labels(iris):
     model = package.AROWClassifier(random_state=0).fit(*iris)
-    shown = WeightsDisplay.from_estimator(model, label="virginica")
-    assert sorted(shown.weights.tolist()) == sorted(model.coef_[2].tolist())
-    with pytest.raises(ValueError, match=r"label must be one of .*'virginica'.*, got 'rose'"):
+    display = WeightsDisplay.from_estimator(model, label="virginica")
+    assert sorted(display.weights.tolist()) == sorted(model.coef_[2].tolist())
+    with pytest.raises(ValueError, match=r"`label` must be one of .*'virginica'.*, got 'rose'"):
         WeightsDisplay.from_estimator(model, label="rose")
 
 
@@ -73,35 +73,37 @@ def test_reliability_compares_what_was_said_with_what_was_right(data, estimator)
     X, y = data
     model = estimator.fit(X[:300], y[:300])
     figure, ax = matplotlib.pyplot.subplots()
-    shown = ReliabilityDisplay.from_estimator(model, X[300:], y[300:], ax=ax, name="ours")
-    assert shown.ax_ is ax
-    assert shown.figure_ is figure
-    assert shown.rows.sum() == len(y) - 300
+    display = ReliabilityDisplay.from_estimator(model, X[300:], y[300:], ax=ax, name="ours", line_kw={"marker": "x"})
+    assert display.ax_ is ax
+    assert display.figure_ is figure
+    assert display.rows.sum() == len(y) - 300
     right = np.mean(model.predict(X[300:]) == y[300:])
-    assert (shown.correct * shown.rows).sum() / shown.rows.sum() == pytest.approx(right)
-    assert shown.line_.get_label() == "ours"
+    assert (display.correct * display.rows).sum() / display.rows.sum() == pytest.approx(right)
+    assert display.line_.get_label() == "ours"
+    assert display.line_.get_marker() == "x"
 
 
 def test_weights_of_a_regression(data):
     model = package.AROWRegressor().fit(*data)
-    shown = WeightsDisplay.from_estimator(model, top=3)
-    assert len(shown.weights) == 3
+    display = WeightsDisplay.from_estimator(model, top=3, bar_kw={"height": 0.5})
+    assert len(display.weights) == 3
+    assert [bar.get_height() for bar in display.bars_] == [0.5] * 3
 
 
 def test_arguments_that_do_not_fit_are_refused(data):
     X, y = data
     model = package.AROWClassifier().fit(X, y)
-    with pytest.raises(ValueError, match="label is for models of more than two labels"):
+    with pytest.raises(ValueError, match="`label` is for models of more than two labels"):
         WeightsDisplay.from_estimator(model, label="nonsense")
-    with pytest.raises(ValueError, match="feature_names must be 30 names, got 1"):
+    with pytest.raises(ValueError, match="`feature_names` must be 30 names, got 1"):
         WeightsDisplay.from_estimator(model, feature_names=["a"])
-    for display, first in ((LearningCurveDisplay, model), (ReliabilityDisplay, model)):
+    for display in (LearningCurveDisplay, ReliabilityDisplay):
         with pytest.raises(ValueError, match="y must have one label for each of 569 rows"):
-            display.from_estimator(first, X, y[:-1])
+            display.from_estimator(model, X, y[:-1])
     LearningCurveDisplay.from_estimator(model, coo_matrix(X), y)
 
 
-def test_what_cannot_be_shown_is_refused(data):
+def test_estimators_without_what_is_drawn_are_refused(data):
     with pytest.raises(TypeError, match="expected a linear estimator of cwlearn"):
         WeightsDisplay.from_estimator(LogisticRegression())
     with pytest.raises(TypeError, match="has predict_proba"):

@@ -1,0 +1,82 @@
+"""`report`: a comparison as one page of HTML that needs nothing else: no server, no script, nothing from outside.
+
+`report_ranking` and `report_data_set` compute what the page says; the markup is in `templates/`.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import IO, NamedTuple
+
+from cwlearn._version import __version__
+from cwlearn.evaluation.charts import COLORS
+from cwlearn.evaluation.comparison import Comparison
+from cwlearn.evaluation.rendering import render
+from cwlearn.evaluation.report_data_set import DataSetSection, section_of
+from cwlearn.evaluation.report_ranking import Ranking, ranking_of
+from cwlearn.utils.atomic_file import replace_file
+
+
+class NoiseSection(NamedTuple):
+    """All results for one part of wrong training labels."""
+
+    ranking: Ranking
+    data_sets: list[DataSetSection]
+
+
+@dataclass(frozen=True)
+class Page:
+    """The whole page."""
+
+    title: str
+    n_folds: int
+    max_epochs: int
+    tuned_once: bool
+    version: str
+    seed: int
+    n_colors: int
+    sections: list[NoiseSection]
+
+
+def report(comparison: Comparison, path: str | os.PathLike[str]) -> None:
+    """Write a comparison as a page of HTML.
+
+    The page is one file without scripts.  It has the ranking, the error after each epoch and row, a reliability diagram
+    and the heaviest weights of the best candidate.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What `compare` returned.
+    path : path
+        The file to write.  One that is there is replaced in one step.
+    """
+    text = page(comparison).encode()
+
+    def write(file: IO[bytes]) -> None:
+        file.write(text)
+
+    replace_file(path, write)
+
+
+def page(comparison: Comparison) -> str:
+    """The text of the page."""
+    settings = comparison.trial_settings
+    content = Page(
+        title=f"Which classifier for {', '.join(data_set.name for data_set in comparison.data_sets)}?",
+        n_folds=comparison.data_sets[0].n_folds,
+        max_epochs=settings.epochs,
+        tuned_once=settings.tuned_once,
+        version=__version__,
+        seed=settings.seed,
+        n_colors=COLORS,
+        sections=[
+            NoiseSection(
+                ranking_of(comparison, noise),
+                [section_of(comparison, data_set, noise) for data_set in comparison.data_sets],
+            )
+            for noise in comparison.noises
+        ],
+    )
+    return render("page.html.jinja", page=content)

@@ -1,0 +1,125 @@
+"""`tune`: find the best setting of one classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cwlearn.core.parameters import COUNT, SEED, Check, is_number, require
+from cwlearn.errors import DataError, listed
+from cwlearn.evaluation.algorithms import find_candidate
+from cwlearn.evaluation.candidates import Candidate, ParameterValue, RuleCandidate
+from cwlearn.evaluation.data_sets import DataSet, TrainingRows
+from cwlearn.evaluation.threads import one_core_each
+from cwlearn.evaluation.trials import SettingResult, TrialSettings, best_setting, try_settings
+
+HELD_OUT = Check("a number with 0 < held_out <= 0.5", lambda value: is_number(value) and 0 < value <= 0.5, float, "X")
+
+
+@dataclass
+class Tuning:
+    """The result of `tune`."""
+
+    candidate: Candidate
+    n_train_rows: int
+    n_held_out_rows: int
+    tried: list[SettingResult]  # each setting, with its error after each epoch
+    fixed: dict[str, Any]  # the parameters that were not tuned
+
+    @property
+    def best(self) -> SettingResult:
+        """The setting with the lowest error; the first of several."""
+        return best_setting(self.tried)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The best parameters, as the constructor of the estimator takes them."""
+        epochs = {"epochs": self.best.epochs} if isinstance(self.candidate, RuleCandidate) else {}
+        return {**self.fixed, **self.best.setting, **epochs}
+
+
+def tune(
+    X: Any,
+    y: ArrayLike,
+    algorithm: str | Candidate = "arow",
+    *,
+    grid: Mapping[str, Sequence[ParameterValue]] | None = None,
+    epochs: int = 10,
+    held_out: float = 0.1,
+    seed: int = 0,
+    name: str = "data",
+) -> Tuning:
+    """Try the settings of an algorithm by a single randomised run each, as the papers do.
+
+    A run learns from most of the rows, and counts the mistakes on the others after each epoch.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or data frame of shape (n_rows, n_features)
+        The rows.
+    y : array of shape (n_rows,)
+        The labels.
+    algorithm : str, default="arow"
+        One of `cwlearn.evaluation.ALGORITHMS`.
+    grid : dict of sequences, optional
+        The values to try for each parameter.  By default those that `compare` tries.
+    epochs : int, default=10
+        The largest number of epochs to try.
+    held_out : float, default=0.1
+        The part of the rows that settings are validated on.
+    seed : int, default=0
+        Seed of the split and of the orders of the rows.
+    name : str, default="data"
+        The name of the data in error messages.
+
+    Returns
+    -------
+    tuning : Tuning
+        With `parameters` for the estimator, the `best` setting, and all settings that were `tried`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from cwlearn import AROWClassifier, evaluation
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> tuning = evaluation.tune(X, y, "arow", grid={"regularization": [0.1, 1.0, 10.0]})
+    >>> model = AROWClassifier(**tuning.parameters).fit(X, y)
+    """
+    require("epochs", epochs, COUNT)
+    require("seed", seed, SEED)
+    require("held_out", held_out, HELD_OUT)
+    candidate = _with_grid(find_candidate(algorithm), grid)
+    data_set = DataSet.from_matrix(name, X, y, 1, seed)
+    if reason := candidate.exclusion_reason(data_set):
+        raise ValueError(f"{candidate.name} cannot learn these data: it is {reason}")
+    validation = slice(0, max(1, round(held_out * len(data_set.y))))
+    train = data_set.rows_outside(validation)
+    if len(np.unique(data_set.y[train])) < len(data_set.classes):
+        raise DataError(f"{name}: some labels have too few rows to train and validate")
+    training_rows = TrainingRows(data_set, data_set.y, train)
+    with one_core_each():
+        tried = try_settings(candidate, training_rows, validation, TrialSettings(epochs, seed))
+    return Tuning(candidate, len(train), validation.stop, tried, candidate.fixed_parameters(data_set))
+
+
+def _with_grid(candidate: Candidate, grid: Mapping[str, Sequence[ParameterValue]] | None) -> Candidate:
+    """The candidate with other values to try."""
+    if grid is None:
+        return candidate
+    if any(isinstance(values, str) or not np.iterable(values) or not len(values) for values in grid.values()):
+        raise ValueError(f"`grid` must have a list of values for each parameter, got {dict(grid)!r}")
+    changed = replace(candidate, grid={name: tuple(values) for name, values in grid.items()})
+    if isinstance(changed, RuleCandidate):
+        for setting in changed.settings:
+            try:
+                changed.rule(**changed.fixed, **setting)
+            except TypeError:
+                raise ValueError(
+                    f"{candidate.name} cannot be tuned by {listed(list(grid))}; its usual grid is of "
+                    f"{listed(list(candidate.grid)) or 'nothing'}"
+                ) from None
+    return changed
