@@ -1,4 +1,4 @@
-"""Every row of docs/odd_inputs.md has a test that answers for it, by its name or that of a parameter."""
+"""Every row of docs/odd_inputs.md has a test with its number in the name, or in the name of a parameter."""
 
 from __future__ import annotations
 

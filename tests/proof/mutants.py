@@ -31,7 +31,7 @@ from tests.proof.special_builds import ROOT, compile_in, copy
 RULES, KERNELS, LABELS, REGRESSION = (f"test_{name}.py" for name in ("rules", "kernels", "label_kernels", "regression"))
 TESTS = {
     "_rules.pxd": [RULES, KERNELS],
-    "rules.py": [RULES, KERNELS],
+    "core/rules.py": [RULES, KERNELS],
     "_cells.pxd": [RULES, KERNELS, LABELS],
     "_label_row.pxi": [LABELS],
     "_kernels.pyx": [KERNELS, REGRESSION, LABELS],
