@@ -1,7 +1,7 @@
 """The compiled modules with sanitizers, in a copy of the project, and the tests or the fuzzer with them.
 
-    python -m tests.proof.sanitized pytest [ARGUMENTS]          the test suite, built by gcc with ASan and UBSan
-    python -m tests.proof.sanitized fuzz TARGET [ARGUMENTS]     the fuzzer, built by clang, which also guides it by coverage
+    python -m tests.proof.sanitized pytest [ARGUMENTS]          the tests, built by gcc with ASan and UBSan
+    python -m tests.proof.sanitized fuzz TARGET [ARGUMENTS]     the fuzzer, built by clang, guided by coverage
 
 `--build FOLDER` before these words keeps the copy there, and takes it as it is the next time.
 """

@@ -2,9 +2,9 @@
 
     python -m tests.proof.fuzz text|model|csr [--runs N] [--seconds S] [--corpus FOLDER]
 
-The branches of Python that an input takes guide it; with `python -m tests.proof.sanitized fuzz ...` those of compiled code,
-too, under the address and undefined-behaviour sanitizers.  An input that takes a second of the processor, crashes, or
-raises ends the run, and is kept in the folder.
+New branches of Python code guide the search.  With `python -m tests.proof.sanitized fuzz ...` those of compiled code do
+so, too, under the address and undefined-behaviour sanitizers.  An input that takes a second of the processor, crashes,
+or raises ends the run, and is kept in the folder.
 """
 
 from __future__ import annotations
