@@ -4,6 +4,7 @@ Importing the package loads nothing but itself.  Each public name loads what it 
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from cwlearn._version import __version__
@@ -46,6 +47,12 @@ __all__ = [
     "read_svmlight",
     "train_svmlight",
 ]
+
+if find_spec("cwlearn._kernels") is None:
+    raise ImportError(
+        f"cwlearn is not compiled in {__path__[0]}: in the folder above, run `python setup.py build_ext --inplace` or "
+        f"`pip install -e .`"
+    )
 
 _MODULES = ("bounds", "displays", "distributed", "evaluation")  # that are public as such
 _HOMES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from cwlearn.evaluation.data_sets import DataSet
 from cwlearn.evaluation.report import page
 from cwlearn.evaluation.trials import TrialSettings, Tried, best
 from cwlearn.evaluation.trials import tune as _tune
-from cwlearn.utils.atomic_file import replace_file
+from cwlearn.utils.atomic_file import replaced_file
 
 __all__ = ["ALGORITHMS", "Comparison", "Tuning", "compare", "report", "tune"]
 
@@ -198,11 +198,8 @@ def compare(
 def report(found: Comparison, path: str | os.PathLike[str]) -> None:
     """Write a comparison as a page of HTML, which needs nothing else to be looked at."""
     text = page(found).encode()
-
-    def write(file: IO[bytes]) -> None:
+    with replaced_file(path) as file:
         file.write(text)
-
-    replace_file(path, write)
 
 
 ALGORITHMS = tuple(CANDIDATES)
