@@ -19,7 +19,7 @@ OTHER_NAMES = {"n_features": "features", "random_state": "seed", "max_memory": "
 # Names that messages may mention, beside the fields of the option classes.
 VERB_OPTIONS = (
     "algorithm", "algorithms", "base", "checkpoint", "folds", "force", "grid", "held_out", "journal", "labels",
-    "max_memory", "names", "noise", "report", "resume", "seed", "task", "top", "tuned_once",
+    "names", "noise", "report", "resume", "seed", "task", "top", "tuned_once",
 )  # fmt: skip
 
 
@@ -56,7 +56,7 @@ def _option_names() -> frozenset[str]:
     from cwlearn.text.svmlight import Reading
 
     owners = (*RULES.values(), Training, Resources, Reading, Sharing)
-    return frozenset([*VERB_OPTIONS, *(item.name for owner in owners for item in _fields(owner))])
+    return frozenset([*OTHER_NAMES, *VERB_OPTIONS, *(item.name for owner in owners for item in _fields(owner))])
 
 
 def checked(check: Check) -> Callable[[str], Any]:
