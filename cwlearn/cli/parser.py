@@ -21,7 +21,7 @@ VERBS = {
     "tune": "find the best parameters of an algorithm for data",
     "compare": "rank algorithms on data by cross-validation",
     "merge": "combine models that have learned from different rows into one",
-    "demo": "train, evaluate and inspect a spam filter, on data that come with the package",
+    "demo": "train, evaluate and inspect a spam filter, on data of the package",
     "help": "explain a verb or an algorithm",
 }
 EXIT_STATUS = """\
@@ -31,10 +31,11 @@ Exit status:
   2    wrong usage
   130  interrupted by Ctrl-C (SIGTERM: 143, SIGHUP: 129)"""
 EXAMPLES = """\
-  cwlearn demo                            a tour, on data that come with the package
-  cwlearn train data.svm -m model.npz     then: cwlearn predict new.svm -m model.npz
-  cwlearn help train                      all flags of a verb
-  cwlearn help cw                         an algorithm and its parameters"""
+  cwlearn demo                             a tour, on data of the package
+  cwlearn train data.svm -m model.npz      learn, and then:
+  cwlearn predict new.svm -m model.npz     predict
+  cwlearn help train                       all flags of a verb
+  cwlearn help cw                          an algorithm and its parameters"""
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:

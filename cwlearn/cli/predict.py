@@ -24,9 +24,9 @@ from cwlearn.utils.messages import put_json
 
 LINES_AT_ONCE = 1 << 18  # scores that become text in one piece
 EXAMPLE = """\
-  cwlearn predict new.svm -m spam.npz                    one label a line
-  cwlearn predict new.svm -m spam.npz --proba -o out     with the probability of each label
-  cwlearn predict new.svm -m price.npz --std             of a regression: the number and its deviation"""
+  cwlearn predict new.svm -m spam.npz                  one label in each line
+  cwlearn predict new.svm -m spam.npz --proba -o out   with probabilities
+  cwlearn predict new.svm -m price.npz --std           regression: deviations"""
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:

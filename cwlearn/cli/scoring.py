@@ -14,6 +14,7 @@ from cwlearn.core.learner import Learner
 from cwlearn.core.rows import Rows
 from cwlearn.core.states.diagonal import DiagonalState
 from cwlearn.text.run import Resources
+from cwlearn.text.sources import total_size
 from cwlearn.text.svmlight import Batch, Reader, Reading
 from cwlearn.utils.progress import ProgressBar
 
@@ -57,6 +58,7 @@ def batches_to_score(
         tell=warn_of_skipped_line,
     )
     bar = ProgressBar(arguments.quiet or arguments.json)
+    bar.begin("reading", total_size(arguments.data), "B")
     n_values = n_unknown = 0
     for batch in reader:
         rows = batch.rows

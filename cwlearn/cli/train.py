@@ -41,11 +41,11 @@ from cwlearn.utils.machine import free_memory
 from cwlearn.utils.messages import put, put_json, say
 
 EXAMPLE = """\
-  cwlearn train mails.svm -m spam.npz                             a model with all defaults
-  cwlearn train big.svm.gz -m big.npz -a cw --epochs 1            one pass, in bounded memory
-  cwlearn train more.svm -m big.npz --resume big.npz --epochs 1   continue with more data
-  cwlearn train part-*.svm -m big.npz --epochs 1 --workers 4      four at once, then merged
-  cwlearn train prices.svm -m price.npz --task regression         numbers instead of labels"""
+  cwlearn train mails.svm -m spam.npz                         all defaults
+  cwlearn train big.svm.gz -m b.npz -a cw --epochs 1          in bounded memory
+  cwlearn train more.svm -m b.npz --resume b.npz --epochs 1   with more data
+  cwlearn train part-*.svm -m b.npz --epochs 1 --workers 4    four at once
+  cwlearn train prices.svm -m p.npz --task regression         to numbers"""
 UNRECORDED = ("done", "lines", "checksum", "max_bad")  # parts of a progress that need not be equal to resume
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -32,7 +33,9 @@ class ProgressBar:
         if self._bar is None:
             from tqdm import tqdm
 
-            self._bar = tqdm(total=self._total, desc=self._what, unit=self._unit, unit_scale=True, leave=False)
+            self._bar = tqdm(
+                total=self._total, desc=self._what, unit=self._unit, unit_scale=True, leave=False, ncols=_bar_width()
+            )
         self._bar.update(done - self._bar.n)
         self._bar.set_postfix(facts, refresh=False)
 
@@ -53,3 +56,11 @@ class ProgressBar:
         with self._moving:
             self._wanted = False
             self.close()
+
+
+def _bar_width() -> int | None:
+    """A little less than the width of the terminal: the ^C that it echoes would wrap a full line, which stays then."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns - 3
+    except (AttributeError, OSError, ValueError):  # not a real terminal
+        return None

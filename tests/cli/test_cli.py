@@ -108,6 +108,15 @@ def test_the_help_of_an_algorithm_has_its_parameters_and_no_others(rule):
     assert rendered(rule.__doc__.split(":")[0]) in " ".join(text.split())
 
 
+@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize(
+    "words", [["--help"], *([verb, "--help-all"] for verb in VERBS), *(["help", name] for name in RULES)]
+)
+def test_help_is_as_wide_as_the_terminal(words, columns, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert max(map(len, succeed(*words).out.splitlines())) <= columns
+
+
 def test_in_the_help_no_text_stands_twice(monkeypatch):
     monkeypatch.setenv("COLUMNS", "10000")
     for verb in parser.VERBS:
