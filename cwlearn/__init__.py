@@ -4,6 +4,7 @@ Importing the package loads nothing but itself.  Each public name loads what it 
 """
 
 from importlib import import_module
+from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any
 
 from cwlearn._version import __version__
@@ -46,6 +47,12 @@ __all__ = [
     "read_svmlight",
     "train_svmlight",
 ]
+
+if PathFinder.find_spec("cwlearn._kernels", __path__) is None:  # a source tree, not compiled in place
+    raise ImportError(
+        f"cwlearn is not compiled in {__path__[0]}: in the folder above, run `python setup.py build_ext --inplace` or "
+        f"`pip install -e .`"
+    )
 
 _MODULES = ("bounds", "displays", "distributed", "evaluation")  # that are public as such
 _HOMES = {

@@ -1,30 +1,31 @@
-"""What can be wrong with what a user hands in, apart from a parameter: the data, a model file, or a command."""
+"""Errors in data, model files and commands, and how their messages show text from files."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 
-JOINERS = "\u200c\u200d"  # invisible, but words of some scripts are spelt with them
+JOINERS = "\u200c\u200d"  # invisible characters that words of some scripts need
 
 
 def shown(text: str | os.PathLike[str]) -> str:
-    """Text as it may reach a terminal or a line of output: on one line, with everything escaped that does not print.
+    """Text on one line, with everything escaped that does not print.
 
-    File names, labels, names of features and whatever else a file says may hold line ends, or sequences that a terminal
-    obeys.
+    File names, labels and names of features may contain line ends, or sequences that control a terminal.
     """
-    name = os.fspath(text)
-    if name.isprintable():
-        return name
+    plain = os.fspath(text)
+    if plain.isprintable():
+        return plain
     return "".join(
-        letter if letter.isprintable() or letter in JOINERS else letter.encode("unicode_escape").decode("ascii")
-        for letter in name
+        character
+        if character.isprintable() or character in JOINERS
+        else character.encode("unicode_escape").decode("ascii")
+        for character in plain
     )
 
 
 def listed(names: Sequence[object], most: int = 20) -> str:
-    """Names with commas between them; of many, the first ones."""
+    """Names with commas between them; the first `most` of them, if there are more."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(map(str, names[:most])) + more
 
@@ -32,8 +33,8 @@ def listed(names: Sequence[object], most: int = 20) -> str:
 class DataError(ValueError):
     """Data that cannot be learned from or scored; the message says what was found, what was expected and where.
 
-    `what` is the message without the place.  That is `path`, `line` and `column`, from 1, where the data came from a
-    file, and `row`, from 0, where they are a matrix.
+    `what` is the message without the place.  The place is `path`, `line` and `column`, counted from 1, if the data are
+    from a file, and `row`, counted from 0, if they are a matrix.
     """
 
     def __init__(
@@ -55,15 +56,15 @@ class DataError(ValueError):
 
 
 class NoExamplesError(DataError):
-    """Data without a single row."""
+    """Data without any row."""
 
 
 class UsageError(Exception):
-    """A command that makes no sense; the words are for the one who typed it."""
+    """A command with flags or arguments that are wrong or do not fit together."""
 
 
 class ModelError(ValueError):
-    """A file that is not a whole, sound cwlearn model of a version this release reads."""
+    """A file that is not a complete, valid cwlearn model of a version that this release reads."""
 
     def __init__(self, what: str) -> None:
         super().__init__(shown(what))

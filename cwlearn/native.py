@@ -1,4 +1,4 @@
-"""The compiled loops in the form that suits this processor: the same source, and the same results to the last bit."""
+"""The compiled loops in the variant for this processor; all variants give the same results to the last bit."""
 
 from contextlib import suppress
 
@@ -6,7 +6,7 @@ from cwlearn._kernels import check_rows, learn_rows, margin_rows, runs_v3
 from cwlearn.text._svmlight import parse_rows
 
 if runs_v3():
-    with suppress(ImportError):  # not built on other machines, nor by compilers that do not know it
+    with suppress(ImportError):  # built only where the compiler supports it
         from cwlearn._kernels_v3 import check_rows, learn_rows, margin_rows
         from cwlearn.text._svmlight_v3 import parse_rows
 

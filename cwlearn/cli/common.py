@@ -1,4 +1,4 @@
-"""What the verbs of the command line have in common."""
+"""What the verbs of the command line share."""
 
 from __future__ import annotations
 
@@ -7,33 +7,54 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
+from cwlearn.cli.flags import rendered
 from cwlearn.core import model_file
 from cwlearn.core.learner import Learner
 from cwlearn.errors import DataError, ModelError, UsageError, shown
 from cwlearn.text.sources import STDIN
 from cwlearn.utils.atomic_file import new_file_like
+from cwlearn.utils.messages import say
 
 DATA_HELP = (
-    "svmlight text: 'label index:value index:value ...'. - is standard input; gzip, bzip2, xz and Zstandard are "
-    "recognised; several files are one stream (with --workers, a shard each)"
+    "svmlight text: 'label index:value index:value ...', plain or compressed by gzip, bzip2, xz or Zstandard; - is "
+    "standard input; several files are read as one"
 )
 
 
+def warn(text: str) -> None:
+    """Print a warning; options in backticks become flags."""
+    say(f"warning: {rendered(text)}")
+
+
+def warn_of_skipped_line(flaw: DataError) -> None:
+    warn(f"{flaw}; line skipped")
+
+
+def warn_of_repeats(paths: list[str]) -> None:
+    """Warn of files that are given twice, which may be a mistake."""
+    for path in dict.fromkeys(paths):
+        if paths.count(path) > 1:
+            warn(f"{shown(path)} is given more than once, and read more than once")
+
+
 def check_paths(data: list[str], outputs: Iterable[str | None] = (), also_read: Iterable[str] = ()) -> None:
-    """Refuse what cannot be meant."""
+    """Refuse to read standard input twice, and to write to a file that is read."""
     if data.count(STDIN) > 1:
         raise UsageError("standard input (-) can be read only once")
     for output in outputs:
         for path in (*data, *also_read):
-            both_exist = output is not None and path != STDIN and os.path.exists(output) and os.path.exists(path)
-            if output is not None and both_exist and os.path.samefile(path, output):
+            if output is not None and path != STDIN and _is_same_file(path, output):
                 raise UsageError(f"{shown(output)} is both read and written")
 
 
-def feature_names(path: str) -> list[str]:
-    """Names by column, from a file with one in each line, the first being that of index 1.
+def _is_same_file(path: str, other: str) -> bool:
+    return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
 
-    Only a line feed ends a line here, as in data: other characters that Unicode calls line ends belong to a name.
+
+def feature_names(path: str) -> list[str]:
+    """The names of features by column, from a file with one name in each line, the first for index 1.
+
+    Only a line feed ends a line, as in data.  Other characters that Unicode calls line ends belong to a name.
     """
     with open(path, encoding="utf-8-sig", errors="backslashreplace", newline="") as file:
         lines = file.read().removesuffix("\n").split("\n")
@@ -41,28 +62,28 @@ def feature_names(path: str) -> list[str]:
 
 
 def save_model(learner: Learner, path: str) -> None:
-    """Save what was learned; if that fails, save it elsewhere, and let the error say where."""
+    """Save a model; if that fails, save it in another place, which the error names."""
     try:
         model_file.save(learner, path)
     except OSError as error:
-        place = _saved_elsewhere(learner, path)
-        if place is None:
+        other_path = _save_elsewhere(learner, path)
+        if other_path is None:
             raise
-        reason = f"{error.strerror or error}; the model is in {shown(place)} instead"
+        reason = f"{error.strerror or error}; the model is in {shown(other_path)} instead"
         raise OSError(error.errno, reason, path) from None
 
 
-def _saved_elsewhere(learner: Learner, path: str) -> str | None:
-    """Where a model is that cannot be saved under its name, if it can be saved at all."""
+def _save_elsewhere(learner: Learner, path: str) -> str | None:
+    """Save a model under another name, or in another folder; return its path, or None if that fails as well."""
     for folder in _other_folders(path):
         with suppress(OSError):
-            place = new_file_like(path, folder)
+            new_path = new_file_like(path, folder)
             try:
-                model_file.save(learner, place)
+                model_file.save(learner, new_path)
             except BaseException:
-                os.unlink(place)
+                os.unlink(new_path)
                 raise
-            return place
+            return new_path
     return None
 
 
@@ -71,13 +92,13 @@ def _other_folders(path: str) -> Iterator[str]:
     yield os.curdir
     import tempfile
 
-    with suppress(OSError):  # there may be none
+    with suppress(OSError):  # there may be no folder for temporary files
         yield tempfile.gettempdir()
 
 
 @contextmanager
 def usage_checked() -> Iterator[None]:
-    """Options that do not fit together are bad usage, as a bad option is."""
+    """Turn errors about options into usage errors."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -88,4 +109,4 @@ def usage_checked() -> Iterator[None]:
 
 def add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")

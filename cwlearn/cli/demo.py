@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 
-from cwlearn.cli import evaluate as cli_evaluate
-from cwlearn.cli import inspect as cli_inspect
-from cwlearn.cli import train as cli_train
+from cwlearn.cli.parser import module_of, parse
 from cwlearn.utils.messages import put
 
 FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "demo")
@@ -16,19 +15,17 @@ EXAMPLE = "  cwlearn demo"
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "-m", "--model", default="cwlearn-demo.npz", metavar="MODEL", help="file to write to (default: %(default)s)"
+        "-m", "--model", default="cwlearn-demo.npz", metavar="MODEL", help="file to write to. Default: %(default)s"
     )
 
 
 def run(arguments: argparse.Namespace) -> None:
     folder = os.path.relpath(FOLDER)
-    for verb, words in (
-        (cli_train, [f"{folder}/spam-train.svm.gz", "-m", arguments.model]),
-        (cli_evaluate, [f"{folder}/spam-test.svm.gz", "-m", arguments.model]),
-        (cli_inspect, [arguments.model, "--names", f"{folder}/words.txt", "--top", "20"]),
+    for words in (
+        ["train", f"{folder}/spam-train.svm.gz", "-m", arguments.model],
+        ["evaluate", f"{folder}/spam-test.svm.gz", "-m", arguments.model],
+        ["inspect", arguments.model, "--names", f"{folder}/words.txt", "--top", "20"],
     ):
-        put(f"$ cwlearn {verb.__name__.rpartition('.')[2]} {' '.join(words)}")
-        parser = argparse.ArgumentParser()
-        verb.add_flags(parser)
-        verb.run(parser.parse_args(words))
+        put(f"$ cwlearn {shlex.join(words)}")
+        module_of(words[0]).run(parse(words))
         put()

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from cwlearn.cli.common import check_paths
 from cwlearn.cli.scoring import add_data_flags as add_flags
-from cwlearn.cli.scoring import loaded, scored
+from cwlearn.cli.scoring import batches_to_score, load_for_scoring
 from cwlearn.core.learner import Learner
 from cwlearn.core.metrics import Measures, RegressionMeasures
+from cwlearn.core.rows import Rows
 from cwlearn.errors import DataError
 from cwlearn.text.labels import Labels
 from cwlearn.text.sources import displayed
+from cwlearn.text.svmlight import Batch
 from cwlearn.utils.messages import put, put_json
 
 __all__ = ["EXAMPLE", "add_flags", "run"]
@@ -23,39 +26,39 @@ EXAMPLE = "  cwlearn evaluate test.svm -m spam.npz"
 
 def run(arguments: argparse.Namespace) -> None:
     check_paths(arguments.data)
-    learner = loaded(arguments)
+    learner, n_known = load_for_scoring(arguments)
     start = time.perf_counter()
-    judge, show = (
-        (_judge_regression, _print_regression)
+    evaluate, print_report = (
+        (_evaluate_regression, _print_regression)
         if learner.rule.task == "regression"
-        else (_judge_labels, _print_evaluation)
+        else (_evaluate_labels, _print_labels)
     )
-    report = judge(learner, arguments)
+    report = evaluate(learner, batches_to_score(learner, n_known, arguments, labelled=True))
     if not report["rows"]:
         raise DataError("no examples", displayed(arguments.data[0]))
     if arguments.json:
         put_json({**report, "seconds": time.perf_counter() - start})
     else:
-        show(report)
+        print_report(report)
 
 
-def _judge_labels(learner: Learner, arguments: argparse.Namespace) -> dict[str, Any]:
+def _evaluate_labels(learner: Learner, batches: Iterable[tuple[Batch, Rows]]) -> dict[str, Any]:
     measures = Measures(learner.label_names)
     labels = Labels.of(learner)
     probabilistic = learner.rule.probabilistic
-    for batch, rows in scored(learner, arguments, labelled=True):
+    for batch, rows in batches:
         labels.meet(batch)
         true = learner.number(batch.labels)
         for which, part in learner.parts(rows):
             margins = learner.margins(part, only_mean=not probabilistic)
-            chances = learner.probabilities(*margins) if probabilistic else None
-            measures.add(true[which], learner.chosen(margins[0]), chances)
+            probabilities = learner.probabilities(*margins) if probabilistic else None
+            measures.add(true[which], learner.chosen(margins[0]), probabilities)
     return measures.summary(probabilistic)
 
 
-def _judge_regression(learner: Learner, arguments: argparse.Namespace) -> dict[str, Any]:
+def _evaluate_regression(learner: Learner, batches: Iterable[tuple[Batch, Rows]]) -> dict[str, Any]:
     measures = RegressionMeasures()
-    for batch, rows in scored(learner, arguments, labelled=True):
+    for batch, rows in batches:
         mean, variance = learner.margins(rows)
         measures.add(batch.labels, mean, learner.deviations(variance))
     return measures.summary()
@@ -73,18 +76,18 @@ def _print_regression(report: dict[str, Any]) -> None:
     )
 
 
-def _print_evaluation(report: dict[str, Any]) -> None:
-    def percent(part: float | None) -> str:
-        return "-" if part is None else f"{100 * part:.2f} %"
+def _print_labels(report: dict[str, Any]) -> None:
+    def percent(fraction: float | None) -> str:
+        return "-" if fraction is None else f"{100 * fraction:.2f} %"
 
     put(f"error {percent(report['error'])} ({report['mistakes']:,} of {report['rows']:,} rows)")
     put()
     put(f"{'label':>10} {'rows':>10} {'precision':>10} {'recall':>10}")
-    for name, of in report["labels"].items():
-        put(f"{name:>10} {of['rows']:10,} {percent(of['precision']):>10} {percent(of['recall']):>10}")
+    for name, counts in report["labels"].items():
+        put(f"{name:>10} {counts['rows']:10,} {percent(counts['precision']):>10} {percent(counts['recall']):>10}")
     if report["log_loss"] is not None:
         put()
         put(f"log loss {report['log_loss']:.4f}, calibration error {report['calibration_error']:.4f}")
         put(f"{'predicted':>10} {'correct':>10} {'rows':>10}")
-        for line in report["calibration"]:
-            put(f"{percent(line['predicted']):>10} {percent(line['correct']):>10} {line['rows']:10,}")
+        for interval in report["calibration"]:
+            put(f"{percent(interval['predicted']):>10} {percent(interval['correct']):>10} {interval['rows']:10,}")

@@ -1,35 +1,76 @@
-"""Command-line flags made from options: the name, the check, the help text and the default are those of the option."""
+"""Command-line flags made from options: name, check, help text and default are those of the option."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Container
 from dataclasses import Field, fields
+from functools import cache
 from typing import Any
 
 from cwlearn.core.model_file import USUAL_MEMORY, USUAL_TIMES
 from cwlearn.core.parameters import BOOLEAN, SIZE, Check, LabelError, Options
 from cwlearn.core.rules import RULES
 
-Group = Any  # what argparse's add_argument_group returns
+Group = Any  # a parser, or what its add_argument_group returns
+
+OTHER_NAMES = {"n_features": "features", "random_state": "seed", "max_memory": "memory"}  # options whose flag differs
+# Names that messages may mention, beside the fields of the option classes.
+VERB_OPTIONS = (
+    "algorithm", "algorithms", "base", "checkpoint", "folds", "force", "grid", "held_out", "journal", "labels",
+    "names", "noise", "report", "resume", "seed", "task", "top", "tuned_once",
+)  # fmt: skip
 
 
 def flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
+    """The flag of an option: `n_constraints` is --n-constraints, `n_features` is --features."""
+    return "--" + OTHER_NAMES.get(name, name).replace("_", "-")
+
+
+def rendered(text: str) -> str:
+    """A message of the library in the words of the command line.
+
+    Options in backticks become flags: `n_features` becomes --features, `form='variance'` becomes --form variance and
+    `shuffle=False` becomes --no-shuffle.  Other words in backticks stay as they are.
+    """
+    return re.sub(r"`([A-Za-z_]+)(?:=([^`]+))?`", _as_flag, text)
+
+
+def _as_flag(match: re.Match[str]) -> str:
+    name, value = match.groups()
+    if name not in _option_names():
+        return match[0]
+    if value in (None, "True"):
+        return flag(name)
+    if value == "False":
+        return flag(f"no_{name}")
+    return f"{flag(name)} {'none' if value == 'None' else value.strip(chr(34) + chr(39))}"
+
+
+@cache
+def _option_names() -> frozenset[str]:
+    from cwlearn.core.training import Training
+    from cwlearn.parallel.shards import Sharing
+    from cwlearn.text.run import Resources
+    from cwlearn.text.svmlight import Reading
+
+    owners = (*RULES.values(), Training, Resources, Reading, Sharing)
+    return frozenset([*OTHER_NAMES, *VERB_OPTIONS, *(item.name for owner in owners for item in _fields(owner))])
 
 
 def checked(check: Check) -> Callable[[str], Any]:
-    """Text to a value that the check accepts."""
+    """A function that turns the text of a flag into a value that the check accepts."""
 
     def read(text: str) -> Any:
         try:
             value = check.read(text)
-            understood = check.accepts(value)
+            accepted = check.accepts(value)
         except LabelError as error:
             raise argparse.ArgumentTypeError(str(error)) from None
         except ValueError:
-            understood = False
-        if not understood:
+            accepted = False
+        if not accepted:
             none = "all" if check.form.endswith("all") else "none"
             raise argparse.ArgumentTypeError(f"must be {check.words.replace('None', none)}, got {text!r}")
         return value
@@ -37,42 +78,78 @@ def checked(check: Check) -> Callable[[str], Any]:
     return read
 
 
-def add(group: Group, name: str, check: Check, text: str) -> None:
-    """A flag that leaves no trace unless it is given."""
+def add_flag(group: Group, name: str, check: Check, text: str) -> None:
+    """Add the flag of an option; the parsed arguments have it only if it is given."""
     text = text.replace("%", "%%")
     if check is BOOLEAN:
-        group.add_argument(flag(name), action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text)
+        group.add_argument(
+            flag(name), dest=name, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text
+        )
     else:
-        group.add_argument(flag(name), type=checked(check), default=argparse.SUPPRESS, metavar=check.form, help=text)
+        form = check.form.removeprefix("none|")
+        group.add_argument(
+            flag(name), dest=name, type=checked(check), default=argparse.SUPPRESS, metavar=form, help=text
+        )
 
 
-def add_options(group: Group, owner: type[Options], without: Iterable[str] = (), **defaults: str) -> None:
-    """A flag for each option; `defaults` are words for those that differ here."""
+def add_options(
+    group: Group,
+    owner: type[Options],
+    without: Container[str] = (),
+    only: Container[str] | None = None,
+    texts: dict[str, str] | None = None,
+) -> None:
+    """Add a flag for each option of a dataclass; `texts` are help texts that differ here."""
     for item in _fields(owner):
-        if item.name not in without:
-            default = defaults.get(item.name) or written(item.default)
-            add(group, item.name, item.metadata["check"], f"{item.metadata['help']} Default: {default}.")
+        if item.name not in without and (only is None or item.name in only):
+            text = (texts or {}).get(item.name) or _help_of(item)
+            add_flag(group, item.name, item.metadata["check"], text)
 
 
 def add_memory(group: Group) -> None:
-    """What bounds the memory for a model that is read from a file."""
+    """Add the flag that bounds the memory for a model that is read from a file."""
     usual = f"{USUAL_MEMORY >> 30}G and {USUAL_TIMES} times its file"
-    add(group, "memory", SIZE, f"Bytes that a model may take in memory, such as 4G. Default: {usual}.")
+    add_flag(group, "memory", SIZE, f"Bytes that a model may take in memory, such as 4G. Default: {usual}.")
 
 
 def add_rules(group: Group) -> None:
-    """A flag for each option of the rules; one that several have in common tells what it is for each."""
+    """Add a flag for each option of the rules; the text says which rules have it, and where they differ."""
     owners: dict[str, list[tuple[str, Field[Any]]]] = {}
     for rule in RULES.values():
         for item in _fields(rule):
             owners.setdefault(item.name, []).append((rule.name, item))
     for name, items in owners.items():
-        texts: dict[str, list[str]] = {}
-        for rule_name, item in items:
-            texts.setdefault(f"{item.metadata['help']} Default: {written(item.default)}.", []).append(rule_name)
-        text = " ".join(f"[{', '.join(rules)}] {text}" for text, rules in texts.items())
         checks = {item.metadata["check"].form: item.metadata["check"] for _, item in items}
-        add(group, name, max(checks.values(), key=lambda check: len(check.form)), text)
+        longest = max(checks.values(), key=lambda check: len(check.form))
+        add_flag(group, name, longest, _shared_help({rule: _help_of(item) for rule, item in items}))
+
+
+def _shared_help(texts: dict[str, str]) -> str:
+    """The help texts of an option, by rule, as one text in which no sentence stands twice."""
+    rules_by_sentence: dict[str, list[str]] = {}
+    for rule, text in texts.items():
+        for sentence in re.split(r"(?<=\.) (?=[A-Z'])", text):
+            rules_by_sentence.setdefault(sentence, []).append(rule)
+    parts, last_rules = [], None
+    for sentence, rules in sorted(rules_by_sentence.items(), key=lambda pair: pair[0].startswith("Default: ")):
+        parts.append(sentence if rules == last_rules else f"[{', '.join(rules)}] {sentence}")
+        last_rules = rules
+    return " ".join(parts)
+
+
+def _help_of(item: Field[Any]) -> str:
+    """The help text of an option for the command line, with its default."""
+    text = re.sub(r"\bNone\b", "none", rendered(item.metadata["help"]))
+    if item.default is None and re.search(r"\b(none|default)\b", text):
+        return text  # which says what happens by default
+    default: Any = item.default
+    return f"{text} Default: {_size_text(default) if item.metadata['check'] is SIZE else written(default)}."
+
+
+def _size_text(size: int) -> str:
+    """A number of bytes as short as it can be typed."""
+    units = {"G": 1 << 30, "M": 1 << 20, "K": 1 << 10}
+    return next((f"{size // factor}{unit}" for unit, factor in units.items() if size % factor == 0), str(size))
 
 
 def given(arguments: argparse.Namespace, owner: type[Options]) -> dict[str, Any]:
@@ -81,7 +158,7 @@ def given(arguments: argparse.Namespace, owner: type[Options]) -> dict[str, Any]
 
 
 def written(value: Any, name: str = "") -> str:
-    """A value of an option as it would be written on the command line."""
+    """The value of an option as it is typed on the command line."""
     if value is None and name == "n_constraints":
         return "all"
     if isinstance(value, bool):
@@ -89,5 +166,11 @@ def written(value: Any, name: str = "") -> str:
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _fields(owner: type[Options]) -> tuple[Field[Any], ...]:
-    return fields(owner)  # type: ignore[arg-type]
+def names_of(owner: type[Options] | Options) -> list[str]:
+    """The names of the options of a dataclass."""
+    return [item.name for item in _fields(owner)]
+
+
+def _fields(owner: type[Options] | Options) -> list[Field[Any]]:
+    """The options in the order of the constructor: keyword-only ones last."""
+    return sorted(fields(owner), key=lambda item: bool(item.kw_only))  # type: ignore[arg-type]

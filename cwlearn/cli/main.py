@@ -1,11 +1,10 @@
-"""The command line: which verbs there are, and what becomes of an error.
+"""The command line: what runs a verb, and what becomes of its errors and warnings.
 
-Each verb is a module with `add_flags` and `run`, imported only when it is asked for.
+Each verb is a module with `EXAMPLE`, `add_flags` and `run`, imported only when it is asked for.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import os
@@ -13,141 +12,94 @@ import re
 import sys
 import warnings
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Any, NoReturn
 
-from cwlearn._version import __version__
+from cwlearn.cli.parser import module_of, parse
 from cwlearn.errors import UsageError, shown
 from cwlearn.utils.messages import say
 from cwlearn.utils.signals import Terminated, ended_by_signals, handled
 
-VERBS = {
-    "train": "learn a model from data",
-    "predict": "print the label of every row",
-    "evaluate": "tell how well a model predicts the labels of data",
-    "inspect": "tell what is in a model file",
-    "tune": "find the best setting of an algorithm for data",
-    "compare": "rank algorithms on data by cross-validation",
-    "merge": "make one model of several that have learned from different rows",
-    "demo": "train, evaluate and inspect a spam filter, on data that come with the package",
-}
-FRUGAL = {
+LESS_MEMORY = {
     "train": "--memory, --hash-bits or --epochs 1 need less",
     "predict": "--threads 1 needs less",
     "evaluate": "--threads 1 needs less",
     "compare": "--workers 1 needs less",
-}  # of memory, where a verb has flags for that
+}  # advice, for verbs that have such flags
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run a command; return the exit status: 0 done, 1 bad data or model or a fault, 2 bad usage, 130 interrupted."""
+    """Run a command; return its exit status, as in `parser.EXIT_STATUS`."""
     words = sys.argv[1:] if argv is None else argv
     try:
-        with ended_by_signals(), _output(), _warnings():
-            return run(words)
+        with ended_by_signals(), _checked_output(), _printed_warnings(), contextlib.suppress(SystemExit):
+            arguments = parse(words)  # exits after a help text
+            module_of(arguments.verb).run(arguments)
+        return 0
     except Terminated as end:
         return 128 + end.number
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # whoever read our output has had enough
-        _forget_output()
+    except BrokenPipeError:  # the reader of our output has ended
+        _discard_output()
         return 0
     except Exception as error:
-        if "--debug" in words:
+        wrong_usage = isinstance(error, UsageError)
+        if "--debug" in words and not wrong_usage:
             raise
-        with contextlib.suppress(Exception):  # what was printed before is good
-            sys.stdout.flush()
-        say(f"error: {_words(error, words[:1])}")
-        _forget_output()
-        return 1
+        try:
+            sys.stdout.flush()  # what was printed before the error is valid
+        except Exception:
+            _discard_output()
+        _say_in_flags("error", _described(error, words[0] if words else ""))
+        return 2 if wrong_usage else 1
 
 
 def console() -> NoReturn:
-    """Run the command that was typed, and end without taking the interpreter apart, which takes longer than a small
-    training; all files are closed and all output is written by then."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # else NumPy starts threads that spin for nobody
-    sys.setswitchinterval(5e-4)  # threads that parse need the interpreter for moments only, but often
-    with handled(lambda number, frame: os._exit(128 + number), "SIGINT"):  # for moments when nobody else heeds it
+    """Run the command that was typed, and exit without the clean-up of the interpreter.
+
+    The clean-up takes longer than a small training.  All files are closed and all output is written before.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start threads that only wait
+    sys.setswitchinterval(5e-4)  # the threads that parse need the interpreter often, for moments only
+    with handled(lambda number, frame: os._exit(128 + number), "SIGINT"):  # while no other handler is in place
         status = main()
         with contextlib.suppress(Exception):
             sys.stderr.flush()
         os._exit(status)
 
 
-def run(words: list[str]) -> int:
-    """Do what the words say; errors are exceptions, but for those of usage."""
-    parser = _parser(words)
-    try:
-        arguments = parser.parse_args(words)
-    except SystemExit as end:  # argparse has said what there was to say
-        return int(end.code or 0)
-    if arguments.verb is None:
-        parser.print_usage(sys.stderr)
-        say(f"error: a verb is missing: {', '.join(VERBS)} (cwlearn --help says more)")
-        return 2
-    try:
-        _module(arguments.verb).run(arguments)
-    except UsageError as error:
-        say(f"error: {error}")
-        return 2
-    return 0
-
-
-class _Parser(argparse.ArgumentParser):
-    """Takes -1,+1 for a value, not for a flag, and escapes what it prints."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **kwargs)
-        self._negative_number_matcher = re.compile(r"^-[0-9.][0-9.,:eE+-]*$")
-
-    def _print_message(self, message: str, file: Any = None) -> None:
-        """Words that were typed may come from a pattern of file names."""
-        super()._print_message("\n".join(map(shown, message.split("\n"))) if message else message, file)
-
-
-def _parser(words: list[str]) -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="cwlearn",
-        description="Confidence-weighted online learning of linear classifiers from sparse data.",
-        epilog="Example:\n  cwlearn demo                          the whole tour, on data that come with the package\n"
-        "  cwlearn train data.svm -m model.npz   then: cwlearn predict new.svm -m model.npz",
-    )
-    parser.add_argument("--version", action="version", version=f"cwlearn {__version__}")
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=_Parser)
-    for name, text in VERBS.items():
-        verb = verbs.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
-        if name in words[:1]:
-            verb.add_argument("--debug", action="store_true", help="show where in the program an error arose")
-            verb.epilog = f"Example:\n{_module(name).EXAMPLE}"
-            _module(name).add_flags(verb)
-    return parser
-
-
-def _module(verb: str) -> Any:
-    return import_module(f"cwlearn.cli.{verb}")
-
-
-def _words(error: Exception, verb: list[str]) -> str:
-    """An error as one line for people, who have typed a verb, or none."""
+def _described(error: Exception, verb: str) -> str:
+    """An error as one line for the user."""
+    if isinstance(error, UsageError):
+        return str(error)
     if isinstance(error, OSError) and error.strerror:
         return f"{shown(error.filename)}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, MemoryError):
-        if "need less" in str(error):  # one of ours, which knows what would
+        if re.search("needs? less", str(error)):  # the message has its own advice
             return f"out of memory: {error}"
-        hint = "".join(f"; {FRUGAL[word]}" for word in verb if word in FRUGAL)
-        return f"out of memory{hint}{f' ({error})' if str(error) else ''}"
+        advice = f"; {LESS_MEMORY[verb]}" if verb in LESS_MEMORY else ""
+        return f"out of memory{advice}{f' ({error})' if str(error) else ''}"
     if isinstance(error, (ValueError, OSError)):
         return str(error)
-    if isinstance(error, ImportError):  # of NumPy, or of what is not installed: its advice may have many lines
+    if isinstance(error, ImportError):  # the advice of NumPy has many lines
         return " ".join(str(error).split())
     return f"{type(error).__name__}: {error} (a fault of cwlearn; --debug shows where)"
 
 
+def _say_in_flags(kind: str, text: str) -> None:
+    """Print an error or a warning; options in backticks become flags."""
+    if "`" in text:
+        from cwlearn.cli.flags import rendered  # loads NumPy, which may be what cannot be loaded
+
+        text = rendered(text)
+    say(f"{kind}: {text}")
+
+
 @contextlib.contextmanager
-def _output() -> Iterator[None]:
-    """Standard output in UTF-8, whatever the locale, and written to its last byte in the end."""
+def _checked_output() -> Iterator[None]:
+    """Make standard output UTF-8, whatever the locale, and make sure that all of it is written."""
     if sys.stdout is None:
-        with contextlib.redirect_stdout(_Closed()):
+        with contextlib.redirect_stdout(_ClosedOutput()):
             yield
         return
     for stream in (sys.stdout, sys.stderr):
@@ -163,15 +115,15 @@ def _output() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _warnings() -> Iterator[None]:
-    """Warnings in the words of the program, without a place in its code."""
+def _printed_warnings() -> Iterator[None]:
+    """Print warnings without a place in the code."""
     with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_: say(f"warning: {message}")
+        warnings.showwarning = lambda message, *_: _say_in_flags("warning", str(message))
         yield
 
 
-class _Closed(io.TextIOBase):
-    """What was closed before we came; whoever writes to it hears of that."""
+class _ClosedOutput(io.TextIOBase):
+    """Stands for a standard output that was closed before the start; writing to it is an error."""
 
     def write(self, text: str) -> int:
         raise OSError("standard output is closed")
@@ -181,7 +133,7 @@ class _Closed(io.TextIOBase):
         raise OSError("standard output is closed")
 
 
-def _forget_output() -> None:
-    """Nobody is there to write to: make the interpreter's last flush go nowhere, instead of failing once more."""
+def _discard_output() -> None:
+    """Send the interpreter's last flush nowhere, since it would fail once more."""
     with contextlib.suppress(Exception):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

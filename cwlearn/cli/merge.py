@@ -5,22 +5,22 @@ from __future__ import annotations
 import argparse
 import time
 
-from cwlearn.cli.common import add_output, save_model
+from cwlearn.cli.common import add_output, save_model, warn_of_repeats
 from cwlearn.cli.flags import add_memory, checked
 from cwlearn.core import model_file
 from cwlearn.core.merging import HOW, Sum
 from cwlearn.errors import UsageError, listed, shown
 from cwlearn.text.sources import STDIN
 from cwlearn.utils.atomic_file import check_writable
-from cwlearn.utils.messages import put, put_json, tell_repeated
+from cwlearn.utils.messages import put, put_json
 from cwlearn.utils.progress import ProgressBar
 
-EXAMPLE = "  cwlearn merge monday.npz tuesday.npz -m week.npz       what both have learned, in one model"
+EXAMPLE = "  cwlearn merge monday.npz tuesday.npz -m week.npz"
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "models", nargs="+", metavar="MODEL", help="files with the models, of one rule and the same labels"
+        "models", nargs="+", metavar="MODEL", help="model files, of one algorithm and with the same labels"
     )
     parser.add_argument("-m", "--model", required=True, metavar="OUT", help="file to write the merged model to")
     parser.add_argument(
@@ -28,11 +28,11 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         type=checked(HOW),
         default="posterior",
         metavar=HOW.form,
-        help="add up what each has learned beyond the common prior (posterior, the default), or count the prior once "
-        "for each model, as the paper does (kl), or average means and covariances (l2)",
+        help="posterior (the default) adds up what each model has learned beyond the common prior; kl counts the "
+        "prior once for each model, as the paper does; l2 averages means and covariances",
     )
     parser.add_argument(
-        "--base", metavar="MODEL", help="what all of them were resumed from: it counts once, not once for each"
+        "--base", metavar="MODEL", help="the model that all of them were resumed from, so that it counts only once"
     )
     add_memory(parser)
     add_output(parser)
@@ -43,15 +43,15 @@ def run(arguments: argparse.Namespace) -> None:
         raise UsageError("models are read from files and written to files: - names none")
     check_writable(arguments.model)
     if not arguments.quiet:
-        tell_repeated(arguments.models)
+        warn_of_repeats(arguments.models)
     start = time.perf_counter()
     bar = ProgressBar(arguments.quiet or arguments.json)
     bar.begin("merging", len(arguments.models), " models")
-    most = getattr(arguments, "memory", None)
-    base = None if arguments.base is None else model_file.load(arguments.base, most)
+    memory = getattr(arguments, "memory", None)
+    base = None if arguments.base is None else model_file.load(arguments.base, memory)
     total = Sum(arguments.how)
-    for path in arguments.models:  # one at a time: memory for the sum and for one of them
-        total += Sum.of(arguments.how, model_file.load(path, most), shown(path), base)
+    for path in arguments.models:  # one at a time, so that only the sum and one model are in memory
+        total += Sum.of(arguments.how, model_file.load(path, memory), shown(path), base)
         bar.advance(1)
     bar.close()
     learner = total.turned_into_learner(base)

@@ -5,57 +5,85 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn.cli.common import check_paths
-from cwlearn.cli.scoring import add_data_flags, loaded, scored
+from cwlearn.cli.scoring import add_data_flags, batches_to_score, load_for_scoring
 from cwlearn.core.learner import Learner
 from cwlearn.core.rows import Rows
 from cwlearn.errors import UsageError, shown
 from cwlearn.text.sources import STDIN
 from cwlearn.text.svmlight import Batch
-from cwlearn.utils.atomic_file import check_writable, replace_file
+from cwlearn.utils.atomic_file import check_writable, replaced_file
 from cwlearn.utils.messages import put_json
 
-LINES_AT_ONCE = 1 << 18  # scores that are written as text together
+LINES_AT_ONCE = 1 << 18  # scores that become text in one piece
 EXAMPLE = """\
-  cwlearn predict new.svm -m spam.npz                    one label a line
-  cwlearn predict new.svm -m spam.npz --proba -o out     with the probability of each label
-  cwlearn predict new.svm -m price.npz --std             of a regression: the number and its deviation"""
+  cwlearn predict new.svm -m spam.npz                  one label in each line
+  cwlearn predict new.svm -m spam.npz --proba -o out   with probabilities
+  cwlearn predict new.svm -m price.npz --std           regression: deviations"""
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     add_data_flags(parser)
-    parser.add_argument("-o", "--output", metavar="FILE", help="write there, in one step, not to standard output")
-    kind = parser.add_mutually_exclusive_group()
-    kind.add_argument(
-        "--proba", action="store_true", help="add the probability of each label; the first line names them"
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="replace FILE in one step, instead of printing to standard output"
     )
-    kind.add_argument(
+    columns = parser.add_mutually_exclusive_group()
+    columns.add_argument(
+        "--proba", action="store_true", help="add the probability of each label; the first line names the labels"
+    )
+    columns.add_argument(
         "--margin",
         action="store_true",
-        help="add the mean and the variance of the margin; with more than two labels, of each one's score, and the "
-        "first line names them",
+        help="add mean and variance of the margin; with more than two labels, those of the score of each label, and a "
+        "first line that names the labels",
     )
-    kind.add_argument("--std", action="store_true", help="regression: add the standard deviation of what is predicted")
+    columns.add_argument("--std", action="store_true", help="regression: add the standard deviation of the prediction")
     parser.add_argument(
         "--no-labels",
         action="store_true",
-        help="lines begin with a feature, not with a label, and each gives one line: an empty one, or one with a "
-        "comment only, is a row without features; one that --on-bad-line skips gives an empty line",
+        help="lines begin with a feature, not with a label. Every line gives one line: an empty line or a comment is a "
+        "row without features; a line that --on-bad-line skips gives an empty line",
     )
 
 
 def run(arguments: argparse.Namespace) -> None:
     if arguments.output == STDIN:
-        arguments.output = None  # where - is a file, it is standard output here
+        arguments.output = None  # "-" means standard output here
     check_paths(arguments.data, [arguments.output], [arguments.model])
     if arguments.output is not None:
         check_writable(arguments.output)
-    learner = loaded(arguments)
+    learner, n_known = load_for_scoring(arguments)
+    _check_columns(arguments, learner)
+    start = time.perf_counter()
+    n_rows = 0
+    label_names = [shown(name) for name in learner.label_names]  # escaped, so that a label stays on one line
+    scores_at_once = LINES_AT_ONCE if _wants_numbers(arguments) else None
+    with _output_file(arguments.output) as file:
+        if arguments.proba or (arguments.margin and learner.several):
+            file.write(f"labels {' '.join(label_names)}\n".encode())
+        for batch, rows in batches_to_score(learner, n_known, arguments, labelled=not arguments.no_labels):
+            n_rows += rows.n_rows
+            needs_gaps = arguments.no_labels and len(batch.bad) > 0
+            texts = []
+            for _, part in learner.parts(rows, scores_at_once):
+                texts.append(_prediction_lines(learner, part, label_names, arguments))
+                if not needs_gaps:
+                    _write_all(file, texts.pop())
+            if needs_gaps:
+                _write_all(file, _with_gaps(b"".join(texts), batch))
+    if arguments.json:
+        put_json({"rows": n_rows, "output": arguments.output, "seconds": time.perf_counter() - start})
+
+
+def _check_columns(arguments: argparse.Namespace, learner: Learner) -> None:
+    """Refuse numbers that the model cannot give, and JSON where the predictions go."""
     regression = learner.rule.task == "regression"
     if arguments.proba and not learner.rule.probabilistic:
         instead = "--std has deviations" if regression else "--margin has its margins"
@@ -65,56 +93,50 @@ def run(arguments: argparse.Namespace) -> None:
         raise UsageError("--std is for a regression; --proba has the probability of each label")
     if arguments.json and arguments.output is None:
         raise UsageError("--json would mix with the predictions on standard output: add -o FILE")
-    start = time.perf_counter()
-    rows, names = 0, [shown(name) for name in learner.label_names]  # a label is one line, whatever it holds
-    at_once = LINES_AT_ONCE if _with_numbers(arguments) else None
 
-    def write(file: IO[bytes]) -> None:
-        nonlocal rows
-        if arguments.proba or (arguments.margin and learner.several):
-            file.write(f"labels {' '.join(names)}\n".encode())
-        for batch, known in scored(learner, arguments, not arguments.no_labels):
-            rows += known.n_rows
-            texts = (_prediction_lines(learner, part, names, arguments) for _, part in learner.parts(known, at_once))
-            for text in [_with_gaps(b"".join(texts), batch)] if arguments.no_labels and len(batch.bad) else texts:
-                lines = memoryview(text)
-                while lines:  # a file without a buffer may take a part only
-                    lines = lines[file.write(lines) :]
 
-    if arguments.output is None:
-        write(sys.stdout.buffer)
+@contextmanager
+def _output_file(path: str | None) -> Iterator[IO[bytes]]:
+    """Where predictions go: standard output, or a file that gets its name when it is complete."""
+    if path is None:
+        yield sys.stdout.buffer
     else:
-        replace_file(arguments.output, write, keep=True)
-    if arguments.json:
-        put_json({"rows": rows, "output": arguments.output, "seconds": time.perf_counter() - start})
+        with replaced_file(path, keep=True) as file:
+            yield file
 
 
-def _with_numbers(arguments: argparse.Namespace) -> bool:
-    """Whether there are numbers beside each prediction."""
+def _write_all(file: IO[bytes], text: bytes) -> None:
+    left = memoryview(text)
+    while left:  # an unbuffered file may take only a part
+        left = left[file.write(left) :]
+
+
+def _wants_numbers(arguments: argparse.Namespace) -> bool:
+    """Whether numbers follow each prediction."""
     return bool(arguments.proba or arguments.margin or arguments.std)
 
 
 def _with_gaps(text: bytes, batch: Batch) -> bytes:
-    """Predictions with an empty line for each line that was left out, so that lines answer to lines."""
-    gaps = {line for line, _ in batch.left_out()}
+    """Predictions with an empty line for each line that was left out, so that line N belongs to line N of the data."""
+    left_out = {line for line, _ in batch.left_out()}
     predicted = iter(text.split(b"\n"))
-    return b"".join(b"\n" if line in gaps else next(predicted) + b"\n" for line in range(batch.n_lines))
+    return b"".join(b"\n" if line in left_out else next(predicted) + b"\n" for line in range(batch.n_lines))
 
 
-def _prediction_lines(learner: Learner, rows: Rows, names: list[str], arguments: argparse.Namespace) -> bytes:
-    mean, variance = learner.margins(rows, only_mean=not _with_numbers(arguments))
+def _prediction_lines(learner: Learner, rows: Rows, label_names: list[str], arguments: argparse.Namespace) -> bytes:
+    mean, variance = learner.margins(rows, only_mean=not _wants_numbers(arguments))
     if learner.rule.task == "regression":
         lines = [f"{number:.9g}" for number in mean.tolist()]
     else:
-        lines = [names[number] for number in learner.chosen(mean).tolist()]
-    more: NDArray[np.float64] = np.empty((rows.n_rows, 0))
+        lines = [label_names[number] for number in learner.chosen(mean).tolist()]
+    columns: NDArray[np.float64] = np.empty((rows.n_rows, 0))
     if arguments.proba:
-        more = learner.probabilities(mean, variance)
+        columns = learner.probabilities(mean, variance)
     elif arguments.std:
-        more = learner.deviations(variance)[:, None]
+        columns = learner.deviations(variance)[:, None]
     elif arguments.margin:
-        more = np.stack([mean, variance], axis=-1).reshape(rows.n_rows, 2 * learner.state.blocks)  # label by label
-    if more.size:
-        numbers = (" ".join(f"{number:.9g}" for number in row) for row in more.tolist())
+        columns = np.stack([mean, variance], axis=-1).reshape(rows.n_rows, 2 * learner.state.blocks)  # label by label
+    if columns.size:
+        numbers = (" ".join(f"{number:.9g}" for number in row) for row in columns.tolist())
         lines = [f"{line} {row}" for line, row in zip(lines, numbers, strict=True)]
-    return "".join(line + "\n" for line in lines).encode("utf-8", "backslashreplace")  # old labels may be no text
+    return "".join(line + "\n" for line in lines).encode("utf-8", "backslashreplace")  # labels of old models

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from cwlearn.cli.common import save_model
+from cwlearn.cli.common import save_model, warn
 from cwlearn.core.learner import Learner
 from cwlearn.core.rule import Rule
 from cwlearn.core.training import Training
@@ -27,7 +27,32 @@ def learn_in_shards(
     resources: Resources,
     base: Learner | None,
 ) -> tuple[Learner, ShardResult]:
-    """Train, save the model, and tell of shards that were left out."""
+    """Train, save the model, and report lines and shards that were left out."""
+    _check_usage(arguments, sharing, resources, base)
+    plan = Plan(rule, training, sharing.how, reading, resources, arguments.labels, seed=arguments.seed)
+    bar = ProgressBar(arguments.quiet or arguments.json)
+    try:
+        if sharing.scheduler is None:
+            shards = files_as_shards(arguments.data, sharing.workers or 1)
+            bar.begin("learning", sharing.rounds * len(shards), " shards")
+            learner, result = train_in_threads(shards, sharing, plan, base, bar.advance)
+        else:
+            learner, result = _train_on_cluster(arguments.data, sharing, plan, base, bar)
+    except KeyboardInterrupt:
+        say(f"interrupted; {shown(arguments.model)} is not written")
+        raise
+    finally:
+        bar.end()
+    for line in result.skipped_lines:
+        warn(f"{line}; line skipped")
+    for failure in result.failures.values():
+        warn(f"shard left out: {failure}")
+    save_model(learner, arguments.model)
+    return learner, result
+
+
+def _check_usage(arguments: argparse.Namespace, sharing: Sharing, resources: Resources, base: Learner | None) -> None:
+    """Refuse flags that do not go with several workers."""
     if arguments.checkpoint is not None:
         raise UsageError("--checkpoint is not for several workers: a run that ends early begins again")
     if arguments.verbose:
@@ -40,29 +65,9 @@ def learn_in_shards(
         raise UsageError("standard input (-) cannot be shared by several workers")
     if sharing.scheduler is not None and sharing.workers is not None:
         raise UsageError("--workers is for this machine: with --scheduler the cluster has its own")
-    plan = Plan(rule, training, sharing.how, reading, resources, arguments.labels, seed=arguments.seed)
-    bar = ProgressBar(arguments.quiet or arguments.json)
-    try:
-        if sharing.scheduler is None:
-            shards = files_as_shards(arguments.data, sharing.workers or 1)
-            bar.begin("learning", sharing.rounds * len(shards), " shards")
-            learner, told = train_in_threads(shards, sharing, plan, base, bar.advance)
-        else:
-            learner, told = _on_cluster(arguments.data, sharing, plan, base, bar)
-    except KeyboardInterrupt:
-        say(f"interrupted; {shown(arguments.model)} is not written")
-        raise
-    finally:
-        bar.end()
-    for line in told.skipped_lines:
-        say(f"warning: {line}; line skipped")
-    for failure in told.failures.values():
-        say(f"shard left out: {failure}")
-    save_model(learner, arguments.model)
-    return learner, told
 
 
-def _on_cluster(
+def _train_on_cluster(
     paths: list[str], sharing: Sharing, plan: Plan, base: Learner | None, bar: ProgressBar
 ) -> tuple[Learner, ShardResult]:
     try:

@@ -1,4 +1,4 @@
-"""What a person at a terminal sees and does during a run: a bar, a table, messages, checkpoints and Ctrl-C."""
+"""A training run at a terminal: progress bar, table, messages, checkpoints and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from cwlearn.cli.common import warn, warn_of_skipped_line
 from cwlearn.core import model_file
 from cwlearn.core.states.base import new_statistics
 from cwlearn.errors import DataError, shown
 from cwlearn.text.monitor import BarMonitor
 from cwlearn.text.run import Run
-from cwlearn.utils.messages import say, show, tell_skipped
+from cwlearn.utils.messages import show
 from cwlearn.utils.signals import handled
 
 
@@ -23,7 +24,7 @@ def reason(error: OSError | MemoryError) -> str:
 
 
 class TerminalMonitor(BarMonitor):
-    """Shows how the training goes, keeps checkpoints, and stops it between two blocks of rows when asked to."""
+    """Shows the progress of a training, writes checkpoints, and stops it between two blocks of rows on Ctrl-C."""
 
     def __init__(self, quiet: bool, table: bool = False, checkpoint: str | None = None, minutes: float = 0) -> None:
         super().__init__(quiet or table)
@@ -31,9 +32,9 @@ class TerminalMonitor(BarMonitor):
         self._minutes, self._checkpoint = minutes, checkpoint
         self.keeps_progress = checkpoint is not None
         self._saved_at = self._start
-        self.kept = 0  # rows learned by the last checkpoint
+        self.kept = 0  # rows that the last checkpoint has learned from
         self._busy = self._stopping = False
-        self.torn = False  # a block of rows was broken off, so nobody knows how far it came
+        self.torn = False  # a block of rows was interrupted, so the state may be half changed
 
     def learned(self, run: Run, rows: int) -> None:
         super().learned(run, rows)
@@ -45,20 +46,20 @@ class TerminalMonitor(BarMonitor):
             raise KeyboardInterrupt
 
     def ended(self, run: Run) -> None:
-        """All has been learned: the table gets its last line."""
+        """Print the last line of the table."""
         if self._table is not None:
             self._table.row(run, last=True)
 
     def skipped(self, flaw: DataError) -> None:
         self._bar.close()
-        tell_skipped(flaw)
+        warn_of_skipped_line(flaw)
 
     def restarted(self) -> None:
-        self.kept, self._saved_at = 0, -float("inf")  # a checkpoint of other labels is worth nothing
+        self.kept, self._saved_at = 0, -float("inf")  # a checkpoint with fewer labels is useless: write one soon
         self._table = self._table and Table()
 
     def save(self, run: Run) -> None:
-        """Write a checkpoint: a model that knows how far it has come."""
+        """Write a checkpoint: a model with the progress of the run."""
         assert run.learner is not None
         assert self._checkpoint is not None
         run.learner.unfinished = run.progress()
@@ -66,13 +67,13 @@ class TerminalMonitor(BarMonitor):
         self.kept, self._saved_at = run.done, time.monotonic()
 
     def _save_if_possible(self, run: Run) -> None:
-        """What was learned is worth more than a checkpoint of it: one that fails does not end the run."""
+        """Write a checkpoint; if that fails, warn and let the run continue."""
         assert self._checkpoint is not None
         try:
             self.save(run)
         except (OSError, MemoryError) as error:
             self._bar.close()
-            say(f"warning: no checkpoint: {shown(self._checkpoint)}: {reason(error)}; the training goes on")
+            warn(f"no checkpoint: {shown(self._checkpoint)}: {reason(error)}; the training goes on")
             self._saved_at = time.monotonic()
 
     @contextmanager
@@ -86,17 +87,16 @@ class TerminalMonitor(BarMonitor):
             raise KeyboardInterrupt
 
     @contextmanager
-    def heeding_ctrl_c(self) -> Iterator[None]:
-        """The first Ctrl-C waits for the end of a block of rows; the second one does not."""
-
-        before: Any = signal.getsignal(signal.SIGINT)
+    def handling_ctrl_c(self) -> Iterator[None]:
+        """Let the first Ctrl-C wait for the end of a block of rows; the second one does not wait."""
+        original_handler: Any = signal.getsignal(signal.SIGINT)
 
         def interrupt(number: int, frame: Any) -> None:
             if self._busy and not self._stopping:
                 self._stopping = True
             else:
                 self.torn = self._busy
-                before(number, frame)
+                original_handler(number, frame)
 
         try:
             with handled(interrupt, "SIGINT"):
@@ -106,7 +106,7 @@ class TerminalMonitor(BarMonitor):
 
 
 class Table:
-    """How the error falls, in the manner of Vowpal Wabbit: a line whenever twice as many rows have been learned."""
+    """A table of the falling error, as Vowpal Wabbit prints it: a line whenever the number of rows has doubled."""
 
     def __init__(self) -> None:
         self._next = 1

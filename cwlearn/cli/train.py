@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import time
-from dataclasses import fields
 from typing import Any
 
-from cwlearn.cli.common import DATA_HELP, add_output, check_paths, save_model, usage_checked
-from cwlearn.cli.flags import add_options, add_rules, checked, flag, given, written
+from cwlearn.cli.common import (
+    DATA_HELP,
+    add_output,
+    check_paths,
+    save_model,
+    usage_checked,
+    warn,
+    warn_of_repeats,
+)
+from cwlearn.cli.flags import add_options, add_rules, checked, flag, given
+from cwlearn.cli.parser import Parser
 from cwlearn.cli.shards import learn_in_shards
 from cwlearn.cli.terminal import TerminalMonitor, reason
+from cwlearn.cli.train_options import DEFAULT_RULE, choose_options, read_labels
 from cwlearn.core import model_file
 from cwlearn.core.learner import Learner
-from cwlearn.core.parameters import POSITIVE, SEED, LabelError, label_value
+from cwlearn.core.parameters import POSITIVE, SEED
 from cwlearn.core.rule import Rule
 from cwlearn.core.rules import RULES, TASKS
-from cwlearn.core.states.base import new_statistics
-from cwlearn.core.training import BUILT_WITH, Training, check_update
+from cwlearn.core.states.base import Statistics, new_statistics
+from cwlearn.core.training import Training
 from cwlearn.errors import ModelError, UsageError, listed, shown
 from cwlearn.parallel.shards import Sharing
 from cwlearn.parallel.tasks import ShardResult
@@ -28,269 +36,231 @@ from cwlearn.text.labels import labels_for
 from cwlearn.text.run import Resources, Run
 from cwlearn.text.sources import STDIN
 from cwlearn.text.svmlight import Reading
-from cwlearn.text.svmlight_errors import DECIMAL
 from cwlearn.utils.atomic_file import check_writable
 from cwlearn.utils.machine import free_memory
-from cwlearn.utils.messages import put, put_json, say, tell_repeated
+from cwlearn.utils.messages import put, put_json, say
 
-DEFAULT_RULE = "arow"
 EXAMPLE = """\
-  cwlearn train mails.svm -m spam.npz                             a model with all defaults
-  cwlearn train big.svm.gz -m big.npz -a cw --epochs 1            one pass, in bounded memory
-  cwlearn train more.svm -m big.npz --resume big.npz --epochs 1   go on where it stopped
-  cwlearn train part-*.svm -m big.npz --epochs 1 --workers 4      four at once, then merged
-  cwlearn train prices.svm -m price.npz --task regression         numbers instead of labels"""
+  cwlearn train mails.svm -m spam.npz                         all defaults
+  cwlearn train big.svm.gz -m b.npz -a cw --epochs 1          in bounded memory
+  cwlearn train more.svm -m b.npz --resume b.npz --epochs 1   with more data
+  cwlearn train part-*.svm -m b.npz --epochs 1 --workers 4    four at once
+  cwlearn train prices.svm -m p.npz --task regression         to numbers"""
+UNRECORDED = ("done", "lines", "checksum", "max_bad")  # parts of a progress that need not be equal to resume
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("data", nargs="+", metavar="DATA", help=DATA_HELP)
+def add_flags(parser: Parser) -> None:
+    parser.add_argument("data", nargs="+", metavar="DATA", help=f"{DATA_HELP}; with --workers, each is a shard")
     parser.add_argument("-m", "--model", required=True, metavar="MODEL", help="file to write the model to")
-    parser.add_argument("-a", "--algorithm", choices=RULES, help=f"which one (default: {DEFAULT_RULE})")
     parser.add_argument(
-        "--task", choices=TASKS, help="what stands first in a line: a label (the default), or the number to predict"
+        "-a",
+        "--algorithm",
+        choices=RULES,
+        metavar="ALGORITHM",
+        help=f"one of {', '.join(RULES)}. Default: {DEFAULT_RULE}. cwlearn help ALGORITHM explains it",
     )
     parser.add_argument(
-        "--resume",
-        metavar="MODEL",
-        help="go on with this model, exactly where it stopped; with a checkpoint, if the data it has read are the same",
+        "--task",
+        choices=TASKS,
+        metavar="TASK",
+        help="classification (the default) or regression: whether a line begins with a label or with a number to "
+        "predict",
     )
-    parser.add_argument("--force", action="store_true", help="resume with other parameters or data than before")
-    parser.add_argument(
-        "--checkpoint", type=checked(POSITIVE), metavar="MINUTES", help="keep a copy in MODEL.checkpoint so often"
-    )
-    parser.add_argument(
-        "--labels", type=_labels, metavar="A,B,...", help="all the labels there are (default: those found)"
-    )
-    parser.add_argument("--seed", type=checked(SEED), default=0, metavar="N", help="of the shuffles (default: 0)")
-    add_output(parser)
-    parser.add_argument("-v", "--verbose", action="store_true", help="print a table of the error as it falls")
-    add_rules(parser.add_argument_group("parameters of the algorithms"))
     epochs: dict[int, list[str]] = {}
     for rule in RULES.values():
         epochs.setdefault(rule.default_epochs, []).append(rule.name)
-    add_options(
-        parser.add_argument_group("training"),
-        Training,
-        without=("random_state", "warm_start", "verbose"),
-        epochs=", ".join(f"{number} ({', '.join(names)})" for number, names in epochs.items()),
-        shuffle="yes, but for one epoch, which takes the rows as they come and so keeps none of them",
+    defaults = ", ".join(f"{number} ({', '.join(names)})" for number, names in epochs.items())
+    texts = {
+        "epochs": f"Passes over the rows. Default: {defaults}.",
+        "shuffle": "Take the rows in a new random order in every epoch. Default: yes, except with one epoch, which "
+        "takes the rows as they come and keeps none of them.",
+    }
+    add_options(parser, Training, only=("epochs", "shuffle"), texts=texts)
+    parser.add_argument(
+        "--resume",
+        metavar="MODEL",
+        help="continue with this model. A checkpoint continues where it was written, if the data are the same",
     )
-    add_options(parser.add_argument_group("memory"), Resources)
-    add_options(parser.add_argument_group("several workers"), Sharing)
-    add_options(parser.add_argument_group("reading"), Reading)
-
-
-def _labels(text: str) -> dict[float, str]:
-    """Labels with commas between them."""
-    parts = [part.strip() for part in text.split(",")]
-    if not all(DECIMAL.fullmatch(part.encode()) and math.isfinite(float(part)) for part in parts):
-        raise argparse.ArgumentTypeError(f"must be numbers with commas between them, got {text!r}")
-    try:
-        labels = {label_value(part): part for part in parts}
-    except LabelError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    if len(labels) < max(2, len(parts)):
-        raise argparse.ArgumentTypeError(f"must be two or more different labels, got {text!r}")
-    return labels
+    parser.add_argument("--force", action="store_true", help="resume with other parameters or data than before")
+    parser.add_argument(
+        "--checkpoint", type=checked(POSITIVE), metavar="MINUTES", help="write MODEL.checkpoint every MINUTES minutes"
+    )
+    parser.add_argument("--labels", type=read_labels, metavar="A,B,...", help="all labels. Default: those in the data")
+    add_options(parser, Resources)
+    add_options(parser, Sharing, only=("workers",))
+    parser.add_argument("--seed", type=checked(SEED), default=0, metavar="N", help="seed of the shuffles. Default: 0")
+    add_output(parser)
+    parser.add_argument("-v", "--verbose", action="store_true", help="print how the error falls, as a table")
+    add_rules(parser.add_rare_group("parameters of the algorithms"))
+    add_options(
+        parser.add_rare_group("training"),
+        Training,
+        without=("epochs", "shuffle", "random_state", "warm_start", "verbose"),
+    )
+    add_options(parser.add_rare_group("several workers"), Sharing, without=("workers",))
+    add_options(parser.add_rare_group("reading"), Reading)
 
 
 def run(arguments: argparse.Namespace) -> None:
+    checkpoint = None if arguments.checkpoint is None else f"{arguments.model}.checkpoint"
+    _check_files(arguments, checkpoint)
+    resumed = None if arguments.resume is None else _load_resumed(arguments)
+    with usage_checked():
+        rule, training = choose_options(arguments, resumed)
+        reading = Reading(**given(arguments, Reading))
+        resources = Resources(**given(arguments, Resources))
+        sharing = Sharing(**given(arguments, Sharing))
+        for name in given(arguments, Sharing) if not sharing.wanted else ():
+            raise UsageError(f"{flag(name)} is for several workers: add --workers N or --scheduler ADDRESS")
+    before = resumed.statistics if resumed else new_statistics()
+    start = time.perf_counter()
+    counts: Run | ShardResult
+    if sharing.wanted:
+        learner, counts = learn_in_shards(arguments, sharing, rule, training, reading, resources, resumed)
+    else:
+        learner, counts = _learn_alone(arguments, rule, training, reading, resources, resumed, checkpoint)
+    if f"{arguments.model}.checkpoint" in (checkpoint, arguments.resume):
+        _remove_checkpoint(f"{arguments.model}.checkpoint")
+    report = _report(arguments.model, learner, before, counts, training.epochs)
+    report["seconds"] = time.perf_counter() - start
+    _warn_of_odd_results(learner, report)
+    if arguments.json:
+        put_json(report)
+    elif not arguments.quiet:
+        _print_report(report)
+
+
+def _check_files(arguments: argparse.Namespace, checkpoint: str | None) -> None:
+    """Refuse files that cannot be written, before anything is read."""
     if arguments.model == STDIN:
         raise UsageError("a model is written to a file: -m - names none")
-    checkpoint = None if arguments.checkpoint is None else f"{arguments.model}.checkpoint"
     check_paths(arguments.data, [arguments.model, checkpoint])
     for path in (arguments.model, checkpoint):
         if path is not None:
             check_writable(path)
     if not arguments.quiet:
-        tell_repeated(arguments.data)
-    learner = None if arguments.resume is None else resumed(arguments)
-    with usage_checked():
-        rule, training = chosen_options(arguments, learner)
-        options = Reading(**given(arguments, Reading)), Resources(**given(arguments, Resources))
-        sharing = Sharing(**given(arguments, Sharing))
-        for name in given(arguments, Sharing) if not sharing.wanted else ():
-            raise UsageError(f"{flag(name)} is for several workers: add --workers N or --scheduler ADDRESS")
-    before = learner.statistics if learner else new_statistics()
-    start = time.perf_counter()
-    told: Run | ShardResult
-    if sharing.wanted:
-        learner, told = learn_in_shards(arguments, sharing, rule, training, *options, learner)
-    else:
-        learner, told = learn_alone(arguments, rule, training, *options, learner, checkpoint)
-    for path in {checkpoint, arguments.resume} & {f"{arguments.model}.checkpoint"}:
-        remove_checkpoint(path)
-    updates, mistakes, unsolved = (
-        learner.statistics["updates"] - before["updates"],
-        learner.statistics["mistakes"] - before["mistakes"],
-        learner.statistics["unsolved"] - before["unsolved"],
-    )
-    if not updates:
-        hint = " (--confidence 0.5 never does)" if hasattr(learner.rule, "confidence") else ""
-        say(f"warning: nothing was learned: no row asked for a change of the model{hint}")
-    if len(learner.classes) > max(20, told.rows // 2):
-        say(f"warning: {len(learner.classes):,} labels in {told.rows:,} rows: are they classes?")
-    if unsolved:
-        say(f"warning: exact updates that did not become exact enough in time: {unsolved:,}")
-    report = {
-        "model": arguments.model,
-        "task": learner.rule.task,
-        "algorithm": learner.rule.name,
-        "rows": told.rows,
-        "nonzeros": told.nonzeros,
-        "features": learner.state.n_features,
-        "labels": learner.label_names,
-        "updates": updates,
-        "mistakes": mistakes if len(learner.classes) else None,
-        "progressive_error": learner.progressive_error(before),
-        "unsolved_updates": unsolved,
-        "epochs": training.epochs,
-        "bad_lines": told.bad_lines,
-        "shards_left_out": [*told.failures.values()] if isinstance(told, ShardResult) else [],
-        "seconds": time.perf_counter() - start,
-    }
-    if arguments.json:
-        put_json(report)
-    elif not arguments.quiet:
-        regression = learner.rule.task == "regression"
-        what, labels = ("regression", "") if regression else ("model", f", labels {listed(learner.label_names)}")
-        wrong = "root mean squared error" if regression else f"{mistakes:,} mistakes"
-        put(f"{arguments.model}: {learner.rule.name} {what} of {report['features']:,} features{labels}")
-        put(
-            f"{told.rows:,} rows, {told.nonzeros:,} nonzeros, {training.epochs} "
-            f"{'epoch' if training.epochs == 1 else 'epochs'}, {report['seconds']:.2f} s; "
-            f"progressive error {report['progressive_error']:.4f} ({wrong}, {updates:,} updates)"
-        )
+        warn_of_repeats(arguments.data)
 
 
-def remove_checkpoint(path: str) -> None:
-    """It has served its purpose: the model is saved."""
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        say(f"warning: {shown(path)} could not be removed: {reason(error)}")
-
-
-def resumed(arguments: argparse.Namespace) -> Learner:
-    """The model to go on with.  It may take what weights may take in training, and what any other may that is read."""
-    most = max(getattr(arguments, "memory", None) or 0, free_memory() // 2)
+def _load_resumed(arguments: argparse.Namespace) -> Learner:
+    """The model to continue with; it may take the memory of the weights of a training, or of any model that is read."""
+    limit = max(getattr(arguments, "memory", None) or 0, free_memory() // 2)
     if os.path.isfile(arguments.resume):
-        most = max(most, model_file.usual_memory(os.path.getsize(arguments.resume)))
-    return model_file.load(arguments.resume, most)
+        limit = max(limit, model_file.usual_memory(os.path.getsize(arguments.resume)))
+    return model_file.load(arguments.resume, limit)
 
 
-def learn_alone(
+def _learn_alone(
     arguments: argparse.Namespace,
     rule: Rule,
     training: Training,
     reading: Reading,
     resources: Resources,
-    learner: Learner | None,
+    resumed: Learner | None,
     checkpoint: str | None,
 ) -> tuple[Learner, Run]:
-    """Train one model on all rows, and save it; say what was kept of it if that is interrupted."""
+    """Train one model on all rows, and save it; if that is interrupted, say what was kept."""
     table = arguments.verbose and not arguments.quiet
     monitor = TerminalMonitor(arguments.quiet or arguments.json, table, checkpoint, arguments.checkpoint or 0)
-    run = Run(arguments.data, rule, training, reading, resources, labels_for(rule, arguments.labels), learner, monitor)
-    if learner is not None and learner.unfinished is not None:
-        take_up(learner.unfinished, run, arguments.force)
+    run = Run(arguments.data, rule, training, reading, resources, labels_for(rule, arguments.labels), resumed, monitor)
+    if resumed is not None and resumed.unfinished is not None:
+        _continue_checkpoint(resumed.unfinished, run, arguments.force)
     try:
-        with monitor.heeding_ctrl_c():
+        with monitor.handling_ctrl_c():
             learner = run.train()
             monitor.ended(run)
             save_model(learner, arguments.model)
     except KeyboardInterrupt:
-        say(what_was_kept(run, monitor, checkpoint, arguments.model))
+        say(_interruption(run, monitor, checkpoint, arguments.model))
         raise
     return learner, run
 
 
-def chosen_options(arguments: argparse.Namespace, learner: Learner | None) -> tuple[Rule, Training]:
-    """The rule and the training that the flags ask for, or that the model to go on with has."""
-    task = arguments.task or (learner.rule.task if learner else "classification")
-    name = arguments.algorithm or (learner.rule.name if learner and learner.rule.name in TASKS[task] else DEFAULT_RULE)
-    if name not in TASKS[task]:
-        raise UsageError(f"--task {task} is there for the algorithm {listed([*TASKS[task]])}, not for {name}")
-    chosen = TASKS[task][name]
-    if task == "regression":
-        for of_labels in ("n_constraints", "multiclass_update", "labels"):
-            if getattr(arguments, of_labels, None) is not None:
-                raise UsageError(f"{flag(of_labels)} is not for --task regression, which has no labels")
-    wanted = given(arguments, chosen)
-    for other in RULES.values():
-        for item in fields(other):
-            if hasattr(arguments, item.name) and item.name not in {own.name for own in fields(chosen)}:
-                names = ", ".join(flag(own.name) for own in fields(chosen)) or "none"
-                of = name if task == "classification" else f"{name} for {task}"
-                raise UsageError(f"{flag(item.name)} is not a parameter of {of}, whose parameters are: {names}")
-    shared = {name: value for name, value in given(arguments, Training).items() if name != "verbose"}  # a flag of ours
-    if learner is not None:
-        if learner.kernel is not None:
-            raise ModelError(f"{shown(arguments.resume)}: a model with a kernel can go on in Python only")
-        differences = [] if name == learner.rule.name else [f"algorithm {learner.rule.name}, not {name}"]
-        if task != learner.rule.task:
-            differences.append(f"--task {learner.rule.task}, not {task}")
-        if arguments.labels is not None and sorted(arguments.labels) != learner.classes.tolist():
-            names = listed([*arguments.labels.values()])
-            differences.append(f"--labels {listed(learner.label_names)}, not {names}")
-        if wanted.get("covariance", learner.rule.covariance) != learner.rule.covariance:
-            differences.append(f"--covariance {learner.rule.covariance}, not {wanted.pop('covariance')}")
-        hash_bits = given(arguments, Resources).get("hash_bits")
-        if hash_bits is not None and hash_bits != learner.hash_bits:
-            differences.append(f"--hash-bits {learner.hash_bits or 'none'}, not {hash_bits}")
-        fixed = bool(differences)  # not even --force can change what the state is built of
-        for options, values in ((learner.rule, wanted), (learner.training, shared)):
-            differences += [
-                f"{flag(key)} {written(getattr(options, key), key)}, not {written(value, key)}"
-                for key, value in values.items()
-                if hasattr(options, key) and key not in ("epochs", "shuffle") and getattr(options, key) != value
-            ]
-        if differences and (fixed or not arguments.force):
-            hint = ", which cannot change any more" if fixed else "; --force goes on all the same"
-            raise ModelError(f"{shown(arguments.resume)}: was trained with {'; '.join(differences)}{hint}")
-        wanted = {**{item.name: getattr(learner.rule, item.name) for item in fields(learner.rule)}, **wanted}
-        shared = {**{key: getattr(learner.training, key) for key in BUILT_WITH}, **shared}
-    epochs = shared.setdefault("epochs", chosen.default_epochs)
-    shared.setdefault("shuffle", epochs > 1)
-    rule, training = chosen(**wanted), Training(random_state=arguments.seed, **shared)
-    check_update(rule, training)
-    return rule, training
-
-
-def take_up(unfinished: dict[str, Any], run: Run, force: bool) -> None:
-    """A checkpoint goes on only with the run that it is a part of; forced, it begins the data anew."""
+def _continue_checkpoint(unfinished: dict[str, Any], run: Run, force: bool) -> None:
+    """Continue a checkpoint if this is the run that wrote it; with `force`, learn from other data as new data."""
     now = {**run.progress(), "memory": run.resources.memory if unfinished["memory"] else None}
-    ignored = ["done", "lines", "checksum", "max_bad", *([] if now["memory"] else ["memory"])]
+    ignored = [*UNRECORDED, *([] if now["memory"] else ["memory"])]
     differences = [
         f"{name} {json.dumps(unfinished.get(name))}, now {json.dumps(now[name])}"
         for name in now
         if name not in ignored and unfinished.get(name) != now[name]
     ]
-    if differences and not force:
+    if not differences:
+        run.take_up(unfinished, force)
+    elif not force:
         raise ModelError(
             f"the checkpoint belongs to another run: {'; '.join(differences)}. With --force these data are learned "
             f"from as new ones"
         )
-    if not differences:
-        run.take_up(unfinished, force)
 
 
-def what_was_kept(run: Run, monitor: TerminalMonitor, checkpoint: str | None, model: str) -> str:
+def _interruption(run: Run, monitor: TerminalMonitor, checkpoint: str | None, model: str) -> str:
+    """What to tell after Ctrl-C; write a last checkpoint if the state is sound."""
     text = f"interrupted after {run.done:,} rows; "
     text += f"{shown(model)} is as it was" if os.path.exists(model) else f"there is no {shown(model)}"
-    learned_more = run.learner is not None and run.done > monitor.kept
-    if checkpoint is not None and learned_more and not monitor.torn:
+    if checkpoint is None:
+        return f"{text}; --checkpoint MINUTES would have kept what was learned"
+    if run.learner is not None and run.done > monitor.kept and not monitor.torn:
         try:
             monitor.save(run)
         except (OSError, MemoryError) as error:
             text += f"; {shown(checkpoint)} could not be written: {reason(error)}"
-    if checkpoint is not None and monitor.kept:
+    if monitor.kept:
         text += (
-            f"; what {monitor.kept:,} rows have taught is in {shown(checkpoint)}: the same command with --resume "
-            f"{shown(checkpoint)} goes on"
+            f"; what was learned from {monitor.kept:,} rows is in {shown(checkpoint)}: the same command with --resume "
+            f"{shown(checkpoint)} continues"
         )
-    elif checkpoint is None:
-        text += "; --checkpoint MINUTES would have kept what was learned"
     return text
+
+
+def _remove_checkpoint(path: str) -> None:
+    """Remove a checkpoint that is not needed any more, because the model is saved."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        warn(f"{shown(path)} could not be removed: {reason(error)}")
+
+
+def _report(model: str, learner: Learner, before: Statistics, counts: Run | ShardResult, epochs: int) -> dict[str, Any]:
+    """The results of a training, as --json prints them."""
+    statistics = learner.statistics
+    return {
+        "model": model,
+        "task": learner.rule.task,
+        "algorithm": learner.rule.name,
+        "rows": counts.rows,
+        "nonzeros": counts.nonzeros,
+        "features": learner.state.n_features,
+        "labels": learner.label_names,
+        "updates": statistics["updates"] - before["updates"],
+        "mistakes": statistics["mistakes"] - before["mistakes"] if len(learner.classes) else None,
+        "progressive_error": learner.progressive_error(before),
+        "unsolved_updates": statistics["unsolved"] - before["unsolved"],
+        "epochs": epochs,
+        "bad_lines": counts.bad_lines,
+        "shards_left_out": [*counts.failures.values()] if isinstance(counts, ShardResult) else [],
+    }
+
+
+def _warn_of_odd_results(learner: Learner, report: dict[str, Any]) -> None:
+    if not report["updates"]:
+        hint = " (--confidence 0.5 never does)" if hasattr(learner.rule, "confidence") else ""
+        warn(f"nothing was learned: no row asked for a change of the model{hint}")
+    if len(learner.classes) > max(20, report["rows"] // 2):
+        warn(f"{len(learner.classes):,} labels in {report['rows']:,} rows: are they classes?")
+    if report["unsolved_updates"]:
+        warn(f"{report['unsolved_updates']:,} exact updates did not converge")
+
+
+def _print_report(report: dict[str, Any]) -> None:
+    regression = report["task"] == "regression"
+    what, labels = ("regression", "") if regression else ("model", f", labels {listed(report['labels'])}")
+    error = "root mean squared error" if regression else f"{report['mistakes']:,} mistakes"
+    epochs = "1 epoch" if report["epochs"] == 1 else f"{report['epochs']} epochs"
+    put(f"{report['model']}: {report['algorithm']} {what} of {report['features']:,} features{labels}")
+    put(
+        f"{report['rows']:,} rows, {report['nonzeros']:,} nonzeros, {epochs}, {report['seconds']:.2f} s; "
+        f"progressive error {report['progressive_error']:.4f} ({error}, {report['updates']:,} updates)"
+    )

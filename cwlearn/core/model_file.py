@@ -33,7 +33,7 @@ from cwlearn.core.rules import TASKS
 from cwlearn.core.states.base import LARGE, Arrays, Statistics, Stored
 from cwlearn.core.training import Training
 from cwlearn.errors import ModelError, listed
-from cwlearn.utils.atomic_file import replace_file
+from cwlearn.utils.atomic_file import replaced_file
 from cwlearn.utils.regular_file import open_regular
 
 FORMAT = "cwlearn model"
@@ -54,7 +54,8 @@ def save(learner: Learner, path: str | os.PathLike[str]) -> None:
     """Write the learner to `path`, replacing what is there only when the new file is whole."""
     with learner.lock:  # nobody learns meanwhile
         members = _members(learner)
-        replace_file(path, lambda file: sealed_archive.write(file, members))
+        with replaced_file(path) as file:
+            sealed_archive.write(file, members)
 
 
 def _members(learner: Learner) -> dict[str, NDArray[Any]]:

@@ -1,9 +1,13 @@
-"""Files that are replaced in one step: written beside the old one, forced to disk, then renamed.
+"""Files that are replaced in one step: written beside the old file, forced to disk, then renamed.
 
-Others may write to the same folder, and may mean harm.  So a path is walked folder by folder, and all that is done is
-done in the folder that was found and is held open; no link is followed that anybody could have put there; and the new
-file gives nobody a right that the old one did not give, nor for the time in which it is written.  Owner, group and mode
-are kept, as far as we may; access control lists and extended attributes are not.
+Other users may be able to write to the same folder, with bad intent.  Therefore:
+
+- A path is walked folder by folder, and the last folder stays open while the file is written and renamed in it.
+- A symbolic link is not followed if another user could have put it there.
+- The new file gives nobody a right that the old one did not give, not even while it is written.
+
+Owner, group and mode of the old file are kept where the system permits it; access control lists and extended attributes
+are not.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO
@@ -24,78 +28,83 @@ if sys.platform != "win32":
     import fcntl
 
 PREFIX, SUFFIX = ".cwlearn-", ".tmp"  # of temporary files
-STALE = 3600  # seconds without a write; by then a process that lives has locked its file
-MOST_LINKS = 40  # on a path, as in Linux
-TRIAL = bytes(4096)  # more than a file system may hide in the entry of a folder
+STALE_SECONDS = 3600  # without a write; a live process has locked its temporary file long before
+MAX_LINKS = 40  # on a path, as in Linux
+TRIAL = bytes(4096)  # some file systems store less than this in the directory entry itself
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-# To pass through a folder one needs no right to list it, where the system can tell the two apart.
+# Passing through a folder needs no right to list it, where the system distinguishes the two (O_PATH).
 FOLDER = NO_LINK | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_PATH", os.O_RDONLY)
 NEW_FILE = NO_LINK | os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 
-def replace_file(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None], keep: bool = False) -> None:
-    """Let `write` fill a temporary file beside `path`, force it to disk, then rename it; on any fault nothing changes,
-    but for one of the very last step, when the new file is there and only a power loss could undo that.
+@contextmanager
+def replaced_file(path: str | os.PathLike[str], keep: bool = False) -> Iterator[IO[bytes]]:
+    """Yield a temporary file beside `path`; at the end, force it to disk and rename it to `path`.
 
-    A symbolic link stays, and the file it points to is replaced.  With `keep`, a file that is whole but cannot have the
-    name stays under another one, and the error says which.
+    After an error the old file is unchanged.  The one exception is an error of the very last step, which forces the
+    folder to disk: then the new file is in place, and only a power loss could undo that.
+
+    If `path` is a symbolic link, the link stays and its target is replaced.  With `keep`, a complete file that cannot
+    be renamed to `path` stays under another name, which the error tells.
     """
-    with _found(path) as place:
-        place.remove_stale()
-        name, descriptor = place.new_file()
-        whole = False
+    with _located(path) as target:
+        target.remove_stale()
+        name, descriptor = target.create_temporary()
+        complete = False
         try:
-            with _named(path, None, name), _held(descriptor):
+            with _errors_name(path, None, name), _locked(descriptor):
                 with os.fdopen(descriptor, "wb") as file:
-                    write(file)
+                    yield file
                     file.flush()
-                    place.make_alike(file.fileno())
+                    target.copy_rights_to(file.fileno())
                     os.fsync(file.fileno())
-                whole = True
-                place.rename(name, place.name)
+                complete = True
+                target.rename(name, target.name)
         except BaseException as error:
-            if whole and keep and isinstance(error, OSError):
-                reason = f"{error.strerror}; what was to stand there is in {shown(place.put_aside(name))}"
+            if complete and keep and isinstance(error, OSError):
+                reason = f"{error.strerror}; what was to stand there is in {shown(target.put_aside(name))}"
                 raise OSError(error.errno, reason, os.fspath(path)) from None
-            place.remove(name)
+            target.remove(name)
             raise
-        with _named(path):
-            place.sync()
+        with _errors_name(path):
+            target.sync_folder()
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise, before the work and not after it, the error that `replace_file` would end with: do all that it does up to
-    the renaming, and ask whether that would be allowed."""
-    with _found(path) as place, _named(path):
-        name, descriptor = place.new_file()
+    """Raise now, before the work, the error that `replaced_file` would raise at its end.
+
+    This does everything that `replaced_file` does up to the rename, and asks whether the rename would be permitted.
+    """
+    with _located(path) as target, _errors_name(path):
+        name, descriptor = target.create_temporary()
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(TRIAL)
                 file.flush()
-                place.make_alike(file.fileno())
+                target.copy_rights_to(file.fileno())
         except BaseException:
-            place.remove(name)
+            target.remove(name)
             raise
-        os.unlink(name, dir_fd=place.folder)  # a rename takes a name away, too, so it must be allowed
-        place.check_replaceable()
+        os.unlink(name, dir_fd=target.folder)  # a rename removes a name as well, so this must be permitted
+        target.check_replaceable()
 
 
 def new_file_like(path: str, folder: str) -> str:
-    """The path of a new, empty file for us alone, which has about the name of another one."""
-    place = os.path.join(os.path.abspath(folder), _name_like(path))
-    os.close(os.open(place, NEW_FILE, 0o600))
-    return place
+    """Create an empty file in `folder` that only this user can read, named after `path`; return its path."""
+    new_path = os.path.join(os.path.abspath(folder), _unique_name_like(path))
+    os.close(os.open(new_path, NEW_FILE, 0o600))
+    return new_path
 
 
-def _name_like(path: str) -> str:
-    """The name of a path with some digits more, so that no other file has it, and cut where it is long."""
+def _unique_name_like(path: str) -> str:
+    """The file name of `path`, shortened, with random digits added."""
     stem, ending = os.path.splitext(os.path.basename(path))
-    return f"{stem[:40]}-{os.urandom(4).hex()}{ending[:10]}"  # a letter has four bytes at most, a name 255
+    return f"{stem[:40]}-{os.urandom(4).hex()}{ending[:10]}"  # a character has at most 4 bytes, a name at most 255
 
 
 @contextmanager
-def _named(path: str | os.PathLike[str], *names: str | None) -> Iterator[None]:
-    """Let errors of the system have the path that a user knows in place of these names, or of any."""
+def _errors_name(path: str | os.PathLike[str], *names: str | None) -> Iterator[None]:
+    """Make errors of the system name `path`, which the user knows, instead of one of `names`, or of any name."""
     try:
         yield
     except OSError as error:
@@ -105,40 +114,43 @@ def _named(path: str | os.PathLike[str], *names: str | None) -> Iterator[None]:
 
 
 @contextmanager
-def _found(path: str | os.PathLike[str]) -> Iterator[_Place]:
-    """The place that a path leads to."""
-    with _named(path):
-        folder, name = _walk(os.fspath(path))
+def _located(path: str | os.PathLike[str]) -> Iterator[_Target]:
+    """The place that a path leads to, with its folder open."""
+    with _errors_name(path):
+        folder, name = _open_folder_of(os.fspath(path))
     try:
-        with _named(path):
-            old = _file_at(folder, name)
-        yield _Place(os.fspath(path), folder, name, old)
+        with _errors_name(path):
+            old = _replaceable_file(folder, name)
+        yield _Target(os.fspath(path), folder, name, old)
     finally:
         _close(folder)
 
 
-def _walk(path: str) -> tuple[int | None, str]:
-    """The folder that a path leads to, opened, and the name in it; where that cannot be done, None and a whole path."""
+def _open_folder_of(path: str) -> tuple[int | None, str]:
+    """Follow a path; return its folder, opened, and the name in it.
+
+    Where the system cannot open files relative to a folder, return None and the whole path.
+    """
     if os.open not in os.supports_dir_fd:
         return None, os.path.realpath(path)
-    folder, ahead, links = os.open(_start(path), FOLDER), _parts(path), 0
+    folder, names_ahead, n_links = os.open(_start(path), FOLDER), _reversed_names(path), 0
     try:
         while True:
-            name = ahead.pop() if ahead else os.curdir
-            link = _link_at(folder, name)
-            if link is not None:
-                links += 1
-                if links > MOST_LINKS:
+            name = names_ahead.pop() if names_ahead else os.curdir
+            link_target = _link_target(folder, name)
+            if link_target is not None:
+                n_links += 1
+                if n_links > MAX_LINKS:
                     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-                ahead += _parts(link)
-                name = _start(link)
-            elif not ahead:
+                names_ahead += _reversed_names(link_target)
+                name = _start(link_target)
+            elif not names_ahead:
                 return folder, name
             try:
-                folder, left = os.open(name, FOLDER, dir_fd=folder), folder
+                folder, parent = os.open(name, FOLDER, dir_fd=folder), folder
             except FileNotFoundError as error:
                 raise OSError(error.errno, "there is no such folder to write to") from None
-            _close(left)
+            _close(parent)
     except BaseException:
         _close(folder)
         raise
@@ -148,74 +160,82 @@ def _start(path: str) -> str:
     return os.sep if os.path.isabs(path) else os.curdir
 
 
-def _parts(path: str) -> list[str]:
+def _reversed_names(path: str) -> list[str]:
     """The names on a path, the last one first."""
     return [name for name in reversed(path.split(os.sep)) if name not in ("", os.curdir)]
 
 
-def _link_at(folder: int, name: str) -> str | None:
-    """What a symbolic link says, if this is one that may be followed: not one of somebody who has no say here but that
-    all may write to the folder (Linux heeds that, too, if /proc/sys/fs/protected_symlinks tells it to)."""
+def _link_target(folder: int, name: str) -> str | None:
+    """The target of a symbolic link, or None if this is no link.
+
+    Refuse a link of another user in a folder that all may write to.  Linux refuses it as well, if
+    /proc/sys/fs/protected_symlinks is set.
+    """
     try:
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return None
-    if not stat.S_ISLNK(found.st_mode):
+    if not stat.S_ISLNK(status.st_mode):
         return None
-    if _is_strange(found, os.fstat(folder), stat.S_IWOTH):
+    if _is_planted(status, os.fstat(folder), stat.S_IWOTH):
         what = f"the link '{shown(name)}' is another user's, in a folder that all may write to"
         raise OSError(errno.EACCES, f"{what}: it is not followed")
     return os.readlink(name, dir_fd=folder)
 
 
-def _is_strange(found: os.stat_result, folder: os.stat_result, open_to_all: int) -> bool:
-    """Whether something in a folder of such a mode is neither ours nor that of the folder's owner."""
-    return folder.st_mode & open_to_all == open_to_all and found.st_uid not in (os.geteuid(), folder.st_uid)
+def _is_planted(status: os.stat_result, folder: os.stat_result, open_mode: int) -> bool:
+    """Whether a file belongs neither to us nor to the owner of its folder, whose mode has the bits of `open_mode`."""
+    return folder.st_mode & open_mode == open_mode and status.st_uid not in (os.geteuid(), folder.st_uid)
 
 
-def _file_at(folder: int | None, name: str) -> os.stat_result | None:
-    """The file that is to be replaced, if there is one; refuse what must not be replaced."""
+def _replaceable_file(folder: int | None, name: str) -> os.stat_result | None:
+    """The file that is to be replaced, or None if there is none; refuse a file that must not be replaced."""
     try:
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return None
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         raise OSError(errno.EISDIR, "a folder, expected the name of a file")
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "not a regular file, so it cannot be replaced")
-    # Its owner may want to have what we write, since that stays his.
-    if folder is not None and _is_strange(found, os.fstat(folder), stat.S_IWOTH | stat.S_ISVTX):
+    # The new file would belong to the owner of the old one, who may have put it there to read what we write.
+    if folder is not None and _is_planted(status, os.fstat(folder), stat.S_IWOTH | stat.S_ISVTX):
         what = "the file there is another user's, in a folder that all may write to"
         raise OSError(errno.EACCES, f"{what}: it is not replaced")
     if not os.access(name, os.W_OK, dir_fd=folder):
         raise OSError(errno.EACCES, "the file there is read-only")
-    return found
+    return status
 
 
 @dataclass
-class _Place:
-    """Where a file is to stand."""
+class _Target:
+    """The place of a file that is to be replaced or created."""
 
-    path: str  # as it was given
-    folder: int | None  # held open; None: `name` is a path
+    path: str  # as the caller gave it
+    folder: int | None  # an open descriptor; None: `name` is a path
     name: str
     old: os.stat_result | None  # the file that is to be replaced
 
     def beside(self, name: str) -> str:
         return os.path.join(os.path.dirname(self.name), name)
 
-    def new_file(self) -> tuple[str, int]:
-        """A temporary file, opened; if its rights will not be those of any new file, it is for us alone at first."""
+    def create_temporary(self) -> tuple[str, int]:
+        """Create a temporary file; return its name and an open descriptor.
+
+        A file that replaces another one is private at first, until it gets the rights of the old one.
+        """
         name = self.beside(f"{PREFIX}{os.urandom(8).hex()}{SUFFIX}")
-        with _named(self.path):
+        with _errors_name(self.path):
             try:
                 return name, os.open(name, NEW_FILE, 0o666 if self.old is None else 0o600, dir_fd=self.folder)
             except PermissionError as error:
                 raise OSError(error.errno, "the folder is not writable") from None
 
-    def make_alike(self, descriptor: int) -> None:
-        """Give a file the group, mode and owner of the old one; but where we may not give it the group, that has no
-        rights, nor do others have any that the group did not have.  Nobody becomes somebody else by running it."""
+    def copy_rights_to(self, descriptor: int) -> None:
+        """Give a file the group, mode and owner of the old one, without the set-user-ID and set-group-ID bits.
+
+        Where the group cannot be set, the group gets no rights, and others get none that the old group did not have.
+        """
         if sys.platform == "win32" or self.old is None:
             return
         mode = self.old.st_mode & 0o777
@@ -235,8 +255,8 @@ class _Place:
             os.unlink(name, dir_fd=self.folder)
 
     def put_aside(self, name: str) -> str:
-        """Let a temporary file stay, under a better name if it can have one; return its path."""
-        new_name = self.beside(_name_like(self.path))
+        """Keep a temporary file, under a readable name if possible; return its path."""
+        new_name = self.beside(_unique_name_like(self.path))
         try:
             self.rename(name, new_name)
         except OSError:
@@ -244,12 +264,12 @@ class _Place:
         return os.path.join(os.path.dirname(os.path.realpath(self.path)), os.path.basename(new_name))
 
     def check_replaceable(self) -> None:
-        """Ask whether a file may be renamed over the old one, which nobody can try without doing it."""
+        """Ask whether the old file may be replaced by a rename, which cannot be tried without doing it."""
         if sys.platform == "win32" or self.old is None:
             return
         try:
-            # It is no folder, so this removes nothing.  But systems first look whether they would let us: whose it and
-            # the folder are, whether one of them is protected, and whether all of it is.
+            # The file is no folder, so rmdir removes nothing.  But the system first checks whether it would be
+            # permitted: the owners of file and folder, and the protection of the file, the folder and the file system.
             os.rmdir(self.name, dir_fd=self.folder)
         except NotADirectoryError:
             pass
@@ -264,20 +284,20 @@ class _Place:
                 _close(descriptor)
 
     def remove_stale(self) -> None:
-        """What killed processes of ours left behind; a file that somebody writes is locked."""
-        with suppress(OSError), self._listable() as folder, os.scandir(folder) as entries:
+        """Remove temporary files that killed processes left behind; those that are being written are locked."""
+        with suppress(OSError), self._listable_folder() as folder, os.scandir(folder) as entries:
             for entry in entries:
                 if entry.name.startswith(PREFIX) and entry.name.endswith(SUFFIX):
                     with suppress(OSError):
                         self._remove_if_stale(self.beside(entry.name))
 
     def _remove_if_stale(self, name: str) -> None:
-        found = os.stat(name, dir_fd=self.folder, follow_symlinks=False)
-        if not stat.S_ISREG(found.st_mode) or time.time() - found.st_mtime <= STALE:
+        status = os.stat(name, dir_fd=self.folder, follow_symlinks=False)
+        if not stat.S_ISREG(status.st_mode) or time.time() - status.st_mtime <= STALE_SECONDS:
             return
         if sys.platform == "win32":
             os.unlink(name)  # which fails if it is open
-        elif found.st_uid == os.geteuid():
+        elif status.st_uid == os.geteuid():
             descriptor = os.open(name, os.O_WRONLY | os.O_NONBLOCK | NO_LINK, dir_fd=self.folder)
             try:
                 if _lock(descriptor):
@@ -285,15 +305,15 @@ class _Place:
             finally:
                 _close(descriptor)
 
-    def sync(self) -> None:
+    def sync_folder(self) -> None:
         """Make a rename survive a power loss, where folders can be opened."""
-        with suppress(PermissionError), self._listable() as folder:
+        with suppress(PermissionError), self._listable_folder() as folder:
             if isinstance(folder, int):
                 os.fsync(folder)
 
     @contextmanager
-    def _listable(self) -> Iterator[int | str]:
-        """The folder as something that can be listed and forced to disk."""
+    def _listable_folder(self) -> Iterator[int | str]:
+        """The folder in a form that can be listed and forced to disk."""
         if self.folder is None:
             yield os.path.dirname(self.name)
             return
@@ -305,28 +325,28 @@ class _Place:
 
 
 def _mount_of(descriptor: int) -> str | None:
-    """What Linux calls the mount that an open file is on."""
+    """The mount that an open file is on, as Linux identifies it."""
     with suppress(OSError), open(f"/proc/self/fdinfo/{descriptor}") as lines:
         return next((line for line in lines if line.startswith("mnt_id:")), None)
     return None
 
 
 @contextmanager
-def _held(descriptor: int) -> Iterator[None]:
-    """Keep a file locked, though it is closed meanwhile: what is locked is not stale."""
+def _locked(descriptor: int) -> Iterator[None]:
+    """Keep a file locked until the end, even if the descriptor is closed before; a locked file is not stale."""
     if sys.platform == "win32":
         yield
         return
-    same = os.dup(descriptor)
+    duplicate = os.dup(descriptor)
     try:
-        _lock(same)
+        _lock(duplicate)
         yield
     finally:
-        _close(same)
+        _close(duplicate)
 
 
 def _lock(descriptor: int) -> bool:
-    """Take the lock of a file, unless somebody has it; where the file system has no locks, say that nobody does."""
+    """Lock a file; False if another process holds the lock.  True where the file system has no locks."""
     if sys.platform != "win32":
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -338,7 +358,7 @@ def _lock(descriptor: int) -> bool:
 
 
 def _close(descriptor: int | None) -> None:
-    """Close what nothing was written to: there is nothing that could be lost."""
+    """Close a descriptor that nothing was written to, so that an error has no consequence."""
     if descriptor is not None:
         with suppress(OSError):
             os.close(descriptor)

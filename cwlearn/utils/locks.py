@@ -9,14 +9,14 @@ from weakref import WeakSet
 
 
 class LostLockError(RuntimeError):
-    """A lock whose owner does not exist in this process: what it guards may be half changed."""
+    """The owner of a lock does not exist in this process, so what the lock guards may be half changed."""
 
 
 class ForkSafeLock:
     """A reentrant lock that never hangs in the child of a fork.
 
-    Only the thread that forks lives on in the child.  If another one held the lock, what it guards may be half changed
-    there: whoever asks for it in the child gets a `LostLockError` instead of waiting for ever.
+    Only the thread that forks exists in the child.  If another thread held the lock, what it guards may be half changed
+    there.  Then taking the lock in the child raises `LostLockError` instead of waiting for ever.
     """
 
     def __init__(self, guarded: str) -> None:
@@ -37,7 +37,7 @@ class ForkSafeLock:
         self._lock.release()
 
     def renew(self) -> None:
-        """Find out, in a child, whether the owner is lost."""
+        """Find out, in the child of a fork, whether the owner of the lock is lost."""
         if self._lock.acquire(blocking=False):  # free, or held by the thread that forked
             self._lock.release()
         else:
@@ -52,5 +52,5 @@ def _renew_all() -> None:
         lock.renew()
 
 
-if hasattr(os, "register_at_fork"):  # where processes fork
+if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_renew_all)

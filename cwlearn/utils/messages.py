@@ -1,6 +1,6 @@
-"""What a command says: results on standard output, messages on standard error, one line at a time.
+"""The output of a command: results on standard output, messages on standard error, one line at a time.
 
-Whatever a line holds is escaped here, so that nothing from a file reaches a terminal as it is.
+Every line is escaped here, so that nothing from a file reaches a terminal unescaped.
 """
 
 from __future__ import annotations
@@ -10,37 +10,26 @@ import json
 import sys
 from typing import Any
 
-from cwlearn.errors import DataError, shown
+from cwlearn.errors import shown
 
 
 def put(line: str = "") -> None:
-    """A line of the result."""
+    """Print a line of the result."""
     print(shown(line))
 
 
 def put_json(report: dict[str, Any]) -> None:
-    """The result as one line of JSON, which has escapes of its own."""
+    """Print the result as one line of JSON, which escapes by itself."""
     print(json.dumps(report, allow_nan=False))
 
 
 def show(line: str) -> None:
-    """A line for the person, if somebody can read it; if nobody can, that is no reason to stop."""
+    """Print a line on standard error; a failure is ignored, because the work matters more than the message."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError):
             print(shown(line), file=sys.stderr, flush=True)
 
 
 def say(text: str) -> None:
-    """A message in the name of the program."""
+    """Print a message with the name of the program."""
     show(f"cwlearn: {text}")
-
-
-def tell_skipped(flaw: DataError) -> None:
-    say(f"warning: {flaw}; line skipped")
-
-
-def tell_repeated(data: list[str]) -> None:
-    """The same file twice may be meant, or not."""
-    for path in dict.fromkeys(data):
-        if data.count(path) > 1:
-            say(f"warning: {shown(path)} is given more than once, and read more than once")

@@ -1,4 +1,4 @@
-"""Files with an end and with bytes that stay: no pipes, no devices."""
+"""Regular files: no pipes and no devices."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import IO
 
 
 def open_regular(path: str | os.PathLike[str], refusal: Callable[[str], Exception]) -> IO[bytes]:
-    """Open a file to be read; what is none raises `refusal`, instead of waiting, or being read, without an end."""
-    file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115  the caller's
+    """Open a file for reading; raise `refusal` for a pipe or a device, which could block or never end."""
+    file = open(path, "rb", opener=_open_without_blocking)  # noqa: SIM115  the caller closes it
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise refusal("not a regular file")
     return file
 
 
-def _without_waiting(path: str, flags: int) -> int:
-    """For somebody who writes to a pipe."""
+def _open_without_blocking(path: str, flags: int) -> int:
+    """Open a pipe, too, without waiting for a writer."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

@@ -26,6 +26,8 @@ from sklearn.metrics import log_loss, precision_recall_fscore_support, zero_one_
 
 import cwlearn as package
 from cwlearn.cli import main as cli
+from cwlearn.cli import parser
+from cwlearn.cli.flags import rendered
 from cwlearn.core import model_file
 from cwlearn.core.rows import as_rows
 from cwlearn.core.rules import RULES
@@ -58,21 +60,72 @@ def loaded(text):
 # -- help and flags ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_the_help_of_every_verb_has_an_example_that_parses(verb):
+@pytest.mark.parametrize("verb", parser.VERBS)
+def test_the_help_of_every_verb_has_examples_that_parse(verb):
     text = succeed(verb, "--help").out
     assert text.startswith(f"usage: cwlearn {verb}")
-    examples = re.findall(r"^  cwlearn (.*?)(?:  .*)?$", text.partition("Example:\n")[2], re.MULTILINE)
-    assert examples
-    for example in examples:
-        assert cli._parser(example.split()).parse_args(example.split()).verb == verb
+    examples, _, statuses = text.partition("Examples:\n")[2].partition("Exit status:\n")
+    commands = re.findall(r"^  cwlearn (.*?)(?:  .*)?$", examples, re.MULTILINE)
+    assert commands
+    for command_line in commands:
+        assert parser.parse(command_line.split()).verb == verb
+    assert re.findall(r"^  (\d+) ", statuses, re.MULTILINE) == ["0", "1", "2", "130"]
 
 
 def test_the_general_help_names_every_verb():
     text = succeed("--help").out
-    for verb in VERBS:
+    for verb in parser.VERBS:
         assert re.search(rf"^ +{verb} +\w", text, re.MULTILINE)
+    assert "Exit status:" in text
+    assert succeed("help").out == text
     assert succeed("--version").out == f"cwlearn {package.__version__}\n"
+
+
+def test_the_help_of_train_fits_on_two_screens_and_has_the_daily_flags_only(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    text = succeed("train", "--help").out
+    assert len(text.splitlines()) <= 80
+    assert max(map(len, text.splitlines())) <= 100
+    for flag in (
+        "-m", "-a", "--epochs", "--resume", "--checkpoint", "--labels", "--features", "--hash-bits", "--memory",
+        "--threads", "--seed", "--json", "-q", "--help-all",
+    ):  # fmt: skip
+        assert re.search(rf"^  {flag}\b", text, re.MULTILINE), flag
+    rare = ["--confidence", "--regularization", "--multiclass-update", "--scheduler", "--unsorted"]
+    everything = succeed("train", "--help-all").out
+    for flag in rare:
+        assert f" {flag} " not in text
+        assert f" {flag} " in everything
+    assert succeed("help", "train").out == everything
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_the_help_of_an_algorithm_has_its_parameters_and_no_others(rule):
+    text = succeed("help", rule.name).out
+    assert text.startswith(f"usage: cwlearn train DATA -m MODEL -a {rule.name} ")
+    shown_flags = set(re.findall(r"^  --(?:\[no-\])?([\w-]+)", text, re.MULTILINE))
+    assert shown_flags == {option.name.replace("_", "-") for option in fields(rule)}
+    assert rendered(rule.__doc__.split(":")[0]) in " ".join(text.split())
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize(
+    "words", [["--help"], *([verb, "--help-all"] for verb in VERBS), *(["help", name] for name in RULES)]
+)
+def test_help_is_as_wide_as_the_terminal(words, columns, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert max(map(len, succeed(*words).out.splitlines())) <= columns
+
+
+def test_in_the_help_no_text_stands_twice(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "10000")
+    for verb in parser.VERBS:
+        lines = succeed(verb, "--help-all").out.splitlines()
+        texts = [line.split("  ")[-1].strip() for line in lines if re.match(r"  --?\w", line)]
+        assert len(texts) == len(set(texts)) > 1
+        sentences = [re.split(r"(?<=\.) ", re.sub(r"\[[^]]*\] ", "", text)) for text in texts]
+        for of_one_flag in sentences:
+            assert len(of_one_flag) == len(set(of_one_flag))
 
 
 def test_help_and_version_reach_a_pipe_to_the_last_byte(monkeypatch):
@@ -85,11 +138,12 @@ def test_help_and_version_reach_a_pipe_to_the_last_byte(monkeypatch):
 
 def test_every_option_of_every_rule_is_a_flag_with_its_default(monkeypatch):
     monkeypatch.setenv("COLUMNS", "10000")
-    text = " ".join(succeed("train", "--help").out.split())
+    text = " ".join(succeed("train", "--help-all").out.split()).replace("--[no-]", "--")
     for rule in RULES.values():
         for option in fields(rule):
             assert f"--{option.name.replace('_', '-')} " in text
-            assert option.metadata["help"] in text
+            for sentence in option.metadata["help"].split(". "):
+                assert sentence.replace("None", "none") in text
     for option in fields(Training):
         if option.name not in ("random_state", "warm_start", "verbose"):  # --seed, --resume, --verbose
             assert f"--{option.name.replace('_', '-')} " in text
@@ -97,8 +151,7 @@ def test_every_option_of_every_rule_is_a_flag_with_its_default(monkeypatch):
         assert f"{words} " in text
     for words in ("--checkpoint", "--json", "--quiet", "--verbose", "--zero-based", "--unsorted", "--on-bad-line"):
         assert f"{words} " in text
-    assert "[cw] Probability eta with which each row must be classified correctly. Default: 0.9." in text
-    assert "Default: 0.99." in text
+    assert "[cw] Default: 0.9. [scw] Default: 0.99." in text
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
@@ -169,14 +222,50 @@ def test_parameters_of_the_rules_are_flags(words, expected, text, tmp_path):
     ],
     ids=" ".join,
 )
-def test_u01_bad_usage_is_explained_on_standard_error(words, tmp_path, monkeypatch):
+def test_u01_wrong_usage_is_explained_on_one_line_of_standard_error(words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     outcome = cwlearn(*words)
     assert outcome.status == 2
     assert outcome.out == ""
-    assert outcome.err.startswith("usage: cwlearn")
-    assert "error: " in outcome.err
+    assert outcome.err.count("\n") == 1
+    assert outcome.err.startswith("cwlearn: error: ")
+    verb = f" {words[0]}" if words and words[0] in parser.VERBS else ""
+    assert outcome.err.lower().endswith(f"see cwlearn{verb} --help\n")
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("", "a verb is missing: train, predict, "),
+        ("train -m m.npz", "DATA is missing; see cwlearn train --help"),
+        ("train", "DATA and -m MODEL are missing; see cwlearn train --help"),
+        ("inspect", "MODEL is missing; see cwlearn inspect --help"),
+        ("train data.svm --epochs", "--epochs needs a value; see cwlearn train --help"),
+        ("trian data.svm", "there is no verb 'trian'; did you mean train? See cwlearn --help"),
+        ("TRAIN data.svm", "there is no verb 'TRAIN'; did you mean train? See cwlearn --help"),
+        ("--hlep", "there is no flag --hlep; did you mean --help? See cwlearn --help"),
+        (
+            "train data.svm -m m.npz --epoch 3",
+            "there is no flag --epoch; did you mean --epochs? See cwlearn train --help",
+        ),
+        ("train data.svm --modle m.npz", "there is no flag --modle; did you mean --model? See cwlearn train --help"),
+        ("train data.svm -m m.npz --hash_bits=3", "there is no flag --hash_bits; did you mean --hash-bits? See"),
+        ("train data.svm -m m.npz --conf 0.9", "there is no flag --conf; did you mean --confidence? See"),
+        ("train data.svm -m m.npz --xyz", "there is no flag --xyz; see cwlearn train --help"),
+        ("train data.svm -m m.npz -a arwo", "; did you mean arow? See cwlearn train --help"),
+        ("train data.svm -m m.npz --task classify", "; did you mean classification? See cwlearn train --help"),
+        ("help logstic", "there is no help on 'logstic'; did you mean logistic?"),
+        ("help xyz", "there is no help on 'xyz': expected one of train, predict, "),
+        (
+            "predict data.svm -m m.npz --proba --margin",
+            "--margin: not allowed with --proba; see cwlearn predict --help",
+        ),
+        ("inspect a.npz b.npz", "unrecognized arguments: b.npz; see cwlearn inspect --help"),
+    ],
+)
+def test_a_usage_error_says_what_is_missing_or_what_was_meant(words, message):
+    assert message in fail(*words.split(), status=2)
 
 
 @pytest.mark.parametrize(
@@ -508,6 +597,9 @@ def test_training_by_command_loads_numpy_only(text, tmp_path):
     script = f"""
 import sys
 from cwlearn.cli import main as cli
+from cwlearn.cli import parser
+from cwlearn.cli.flags import rendered
+from cwlearn.cli.flags import rendered
 for words in (["--epochs", "1"], ["--epochs", "2"], ["--epochs", "2", "--memory", "4K"]):
     assert cli.main(["train", {str(text)!r}, "-m", {str(tmp_path / "m.npz")!r}, "--quiet", *words]) == 0
 for words in (["predict", {str(text)!r}, "-m"], ["evaluate", {str(text)!r}, "-m"], ["inspect"]):
@@ -584,10 +676,10 @@ def test_c25_features_that_were_never_seen_are_counted_and_scored_with_the_prior
         outcome = succeed("predict", other, "-m", model, "--margin")
         numbers = np.array([line.split()[1:] for line in outcome.out.splitlines()], float)
         np.testing.assert_allclose(numbers, np.column_stack([mean, variance]), rtol=1e-8)
-        assert "never seen, which add nothing to the score: 3\n" in outcome.err
+        assert "3 of 453 values are of features that the model has never seen: they add nothing" in outcome.err
         assert succeed("predict", other, "-m", model, "--quiet").err == ""
         assert succeed("predict", text, "-m", model).err == ""
-        assert "the score: 3\n" in succeed("evaluate", other, "-m", model).err
+        assert "never seen: they add nothing to the score\n" in succeed("evaluate", other, "-m", model).err
 
 
 def test_models_with_a_kernel_predict_by_command(text, tmp_path):
@@ -614,7 +706,7 @@ def test_models_with_a_kernel_predict_by_command(text, tmp_path):
     assert facts["kernel"]["kernel"] == "rbf"
     assert facts["kernel"]["kept_rows"] == estimator.n_kept_
     message = fail("train", text, "-m", tmp_path / "n.npz", "--resume", tmp_path / "m.npz")
-    assert "m.npz: a model with a kernel can go on in Python only" in message
+    assert "m.npz: a model with a kernel can be resumed only in Python" in message
 
 
 def test_an_index_of_any_size_can_be_predicted(model, tmp_path):
@@ -622,7 +714,8 @@ def test_an_index_of_any_size_can_be_predicted(model, tmp_path):
     path.write_text(f"1 1:1 {2**31}:1 {2**62}:1\n-1 {2**40}:1\n1 2:1\n")
     outcome = succeed("predict", path, "-m", model)
     assert len(outcome.out.splitlines()) == 3
-    assert "never seen, which add nothing to the score: 3\n" in outcome.err
+    assert "warning: 3 of 5 values are of features that the model has never seen: " in outcome.err
+    assert "; model and data do not seem to belong together\n" in outcome.err
 
 
 def test_u13_lines_without_labels_need_no_labels(text, model, tmp_path):

@@ -116,7 +116,7 @@ def test_u07_ctrl_c_ends_a_run_between_two_blocks_and_says_what_it_kept(mode, te
     assert done == learner.statistics["rows"] > 0
     assert err.count("\n") == 1
     assert f"interrupted after {done:,} rows; {model} is as it was" in err
-    assert f"--resume {checkpoint} goes on" in err
+    assert f"--resume {checkpoint} continues" in err
     assert model.read_bytes() == old
     assert sorted(os.listdir(tmp_path)) == ["data.svm", "model.npz", "model.npz.checkpoint"]
 

@@ -7,8 +7,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from cwlearn.cli import main as cli
 from cwlearn.cli import predict as cli_predict
+from cwlearn.cli.parser import VERBS, module_of
 from cwlearn.core import learner
 from cwlearn.core.metrics import FEW_LABELS, Measures
 from tests.text_cases import cwlearn, fail, labelled_text, succeed
@@ -143,7 +143,7 @@ def test_x10_evaluate_tells_many_labels_of_a_few_rows(many):
     assert report["confusion"] is None
 
 
-@pytest.mark.parametrize("verb", [*cli.VERBS])
+@pytest.mark.parametrize("verb", [*VERBS])
 def test_x10_what_is_recommended_when_memory_runs_out_is_there(verb, tmp_path, monkeypatch):
     """The hint is in the words of the verb, so whoever follows it is not told that there is no such flag."""
     text = tmp_path / "data.svm"
@@ -152,7 +152,7 @@ def test_x10_what_is_recommended_when_memory_runs_out_is_there(verb, tmp_path, m
     def run(arguments):
         raise MemoryError("Unable to allocate 13.4 GiB")
 
-    monkeypatch.setattr(cli._module(verb), "run", run)
+    monkeypatch.setattr(module_of(verb), "run", run)
     needed = {
         "train": [text, "-m", tmp_path / "m"],
         "predict": [text, "-m", tmp_path / "m"],
@@ -162,6 +162,7 @@ def test_x10_what_is_recommended_when_memory_runs_out_is_there(verb, tmp_path, m
         "compare": [text],
         "merge": [tmp_path / "m", "-m", tmp_path / "m"],
         "demo": [],
+        "help": [],
     }
     message = fail(verb, *needed[verb])
     assert message.startswith("cwlearn: error: out of memory")

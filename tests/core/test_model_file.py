@@ -442,7 +442,7 @@ def test_x09_nobody_learns_while_a_model_is_saved(learner, tmp_path, monkeypatch
         return do
 
     monkeypatch.setattr(model_file, "_members", watched(model_file._members))
-    monkeypatch.setattr(model_file, "replace_file", watched(model_file.replace_file))
+    monkeypatch.setattr(model_file, "replaced_file", watched(model_file.replaced_file))
     monkeypatch.setattr(sealed_archive, "write", watched(sealed_archive.write))
     model_file.save(learner, tmp_path / "m.npz")
     assert seen == [1, 1, 1]

@@ -265,7 +265,7 @@ def test_x09_inspecting_part_by_part_tells_what_is_in_the_whole(rule, n_labels, 
                 state.average[untouched] = 0
         model_file.save(learner, tmp_path / "m.npz")
         for most in (1, 3, 1000):
-            survey = cli_inspect.Survey(learner, most)
+            survey = cli_inspect.WeightSummary(learner, most)
             with model_file.opened(tmp_path / "m.npz") as model:
                 for part in learner.state.stored(model.n_features, model.arrays):
                     survey.add(part)

@@ -25,15 +25,16 @@ from cwlearn.cli import predict as cli_predict
 from cwlearn.cli import train as cli_train
 from cwlearn.core import model_file
 from cwlearn.text.run import Run
-from cwlearn.utils.atomic_file import check_writable, replace_file
+from cwlearn.utils.atomic_file import check_writable, replaced_file
 from tests.text_cases import ENVIRONMENT, explained, fail, outcome_of, succeed
 
 NOBODY = 65534  # another user, and a group of his
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of other users, and mounts")
 
 
-def content(data):
-    return lambda file: file.write(data)
+def replace(path, data=b"new"):
+    with replaced_file(path) as file:
+        file.write(data)
 
 
 def mode_of(path):
@@ -74,7 +75,7 @@ def test_x12_another_users_link_in_a_folder_open_to_all_is_not_followed(to, mode
     link.symlink_to(target)
     give_away(link)
     path = link / "m.npz" if to == "folder" else link
-    for call in (check_writable, lambda path: replace_file(path, content(b"new"))):
+    for call in (check_writable, replace):
         with pytest.raises(PermissionError, match="the link 'link' is another user's, in a folder that all may write"):
             call(path)
     message = fail("train", text, "-m", path)
@@ -97,7 +98,7 @@ def test_x12_a_link_is_followed_where_nobody_else_can_have_put_it(why, shared, v
         give_away(link)
         shared.chmod(0o755)
     check_writable(link)
-    replace_file(link, content(b"new"))
+    replace(link)
     assert victim.read_bytes() == b"new"
     assert link.is_symlink()
 
@@ -123,7 +124,7 @@ def test_links_and_folders_are_followed_as_the_system_does(path, tmp_path, monke
     assert os.path.realpath(path) == str(target)
     for given in (path, os.path.join(tmp_path, path)):
         check_writable(given)
-        replace_file(given, content(given.encode()))
+        replace(given, given.encode())
         assert target.read_bytes() == given.encode()
     assert os.listdir(target.parent) == ["m.npz"]
 
@@ -133,11 +134,11 @@ def test_links_that_lead_nowhere_are_errors_and_links_to_what_is_not_there_are_n
     (tmp_path / "far").symlink_to("none/m.npz")
     (tmp_path / "new").symlink_to("m.npz")
     for path, error in ((tmp_path / "round", errno.ELOOP), (tmp_path / "far", errno.ENOENT)):
-        for call in (check_writable, lambda path: replace_file(path, content(b"new"))):
+        for call in (check_writable, replace):
             with pytest.raises(OSError) as caught:
                 call(path)
             assert (caught.value.errno, caught.value.filename) == (error, str(path))
-    replace_file(tmp_path / "new", content(b"new"))
+    replace(tmp_path / "new")
     assert (tmp_path / "m.npz").read_bytes() == b"new"
 
 
@@ -145,12 +146,10 @@ def test_x12_a_folder_that_is_exchanged_while_a_file_is_written_does_not_lead_it
     folder = tmp_path / "folder"
     folder.mkdir()
 
-    def write(file):
+    with replaced_file(folder / "m.npz") as file:
         file.write(b"new")
         folder.rename(tmp_path / "moved")
         folder.symlink_to(victim.parent)
-
-    replace_file(folder / "m.npz", write)
     assert (tmp_path / "moved" / "m.npz").read_bytes() == b"new"
     assert victim.read_bytes() == b"precious"
     assert os.listdir(victim.parent) == os.listdir(tmp_path / "moved") == ["m.npz"]
@@ -165,13 +164,13 @@ def test_x12_a_file_is_at_no_time_open_to_more_than_the_one_that_it_replaces(mod
     if mode is not None:
         path.touch()
         path.chmod(mode)
-    seen = []
     before = os.umask(0o022)
     try:
-        replace_file(path, lambda file: seen.append(stat.S_IMODE(os.fstat(file.fileno()).st_mode)))
+        with replaced_file(path) as file:
+            mode_while_written = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
     finally:
         os.umask(before)
-    assert seen == [0o644 if mode is None else 0o600]
+    assert mode_while_written == (0o644 if mode is None else 0o600)
     assert mode_of(path) == (0o644 if mode is None else mode & 0o777)
 
 
@@ -183,7 +182,7 @@ def test_x12_a_file_keeps_its_owner_and_its_group(mode, tmp_path):
     give_away(path, 4321, 1234)
     path.chmod(mode)
     check_writable(path)
-    replace_file(path, content(b"new"))
+    replace(path)
     found = path.stat()
     assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (4321, 1234, mode & 0o777)
     assert path.read_bytes() == b"new"
@@ -201,7 +200,7 @@ def test_x12_where_the_group_cannot_be_kept_nobody_gains_a_right(mode, left, tmp
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(os, "fchown", refuse)
-    replace_file(path, content(b"new"))
+    replace(path)
     assert (path.stat().st_gid, mode_of(path)) == (os.getegid(), left)
 
 
@@ -209,31 +208,28 @@ def test_x12_where_the_group_cannot_be_kept_nobody_gains_a_right(mode, left, tmp
 
 
 def test_x12_a_file_that_is_being_written_is_not_taken_for_a_stale_one(tmp_path):
-    """However long nothing came that could be written."""
-
-    def write(file):
+    """However long it has not changed."""
+    with replaced_file(tmp_path / "slow") as file:
         file.write(b"slow")
         file.flush()
         (temporary,) = tmp_path.iterdir()
         os.utime(temporary, (0, 0))
-        replace_file(tmp_path / "quick", content(b"quick"))
-
-    replace_file(tmp_path / "slow", write)
+        replace(tmp_path / "quick", b"quick")
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"slow": b"slow", "quick": b"quick"}
 
 
 def test_x12_a_file_is_locked_until_it_has_its_name(tmp_path, monkeypatch):
-    original = os.replace
+    rename = os.replace
 
-    def replace(name, *args, **kwargs):
+    def age_and_rename(name, *args, **kwargs):
         os.utime(tmp_path / name, (0, 0))
         with monkeypatch.context() as patch:
-            patch.setattr(os, "replace", original)
-            replace_file(tmp_path / "other", content(b"other"))
-        original(name, *args, **kwargs)
+            patch.setattr(os, "replace", rename)
+            replace(tmp_path / "other", b"other")
+        rename(name, *args, **kwargs)
 
-    monkeypatch.setattr(os, "replace", replace)
-    replace_file(tmp_path / "m.npz", content(b"new"))
+    monkeypatch.setattr(os, "replace", age_and_rename)
+    replace(tmp_path / "m.npz")
     assert sorted(os.listdir(tmp_path)) == ["m.npz", "other"]
 
 
@@ -248,7 +244,7 @@ def test_x12_only_stale_files_of_ours_are_removed(shared):
     names["folder"].mkdir()
     for path in names.values():
         os.utime(path, (0, 0), follow_symlinks=False)
-    replace_file(shared / "m.npz", content(b"new"))
+    replace(shared / "m.npz")
     left = {path.name for kind, path in names.items() if kind != "ours"} | {"m.npz"}
     assert set(os.listdir(shared)) == left
 
@@ -262,7 +258,7 @@ def test_where_there_are_no_locks_the_age_tells_what_is_stale(tmp_path, monkeypa
     for path in (old, new):
         path.touch()
     os.utime(old, (0, 0))
-    replace_file(tmp_path / "m.npz", content(b"new"))
+    replace(tmp_path / "m.npz")
     assert sorted(os.listdir(tmp_path)) == [new.name, "m.npz"]
 
 
@@ -413,11 +409,14 @@ PROTECTED = ["the file there may not be replaced: Operation not permitted", "Ope
 HIS = "the file there is another user's, in a folder that all may write to: it is not replaced"
 AS_NOBODY = """
 import os, sys
-from cwlearn.utils.atomic_file import check_writable, replace_file
+from cwlearn.utils.atomic_file import check_writable, replaced_file
 os.setgroups([])
 os.setgid(65534)
 os.setuid(65534)
-for call in (check_writable, lambda path: replace_file(path, lambda file: None)):
+def replace(path):
+    with replaced_file(path):
+        pass
+for call in (check_writable, replace):
     try:
         call(sys.argv[1])
         print("done")
@@ -576,20 +575,21 @@ def test_a_folder_that_cannot_be_listed_can_be_written_to(tmp_path, monkeypatch)
         return original(path, flags, *args, **kwargs)
 
     monkeypatch.setattr(os, "open", refuse)
-    replace_file(tmp_path / "m.npz", content(b"new"))
+    replace(tmp_path / "m.npz")
     assert (tmp_path / "m.npz").read_bytes() == b"new"
 
 
 def test_no_descriptor_stays_open(tmp_path):
-    def fail_to_write(file):
-        raise OSError(errno.ENOSPC, "No space left on device")
+    def fail_to_write(path):
+        with replaced_file(path):
+            raise OSError(errno.ENOSPC, "No space left on device")
 
     (tmp_path / "link").symlink_to("m.npz")
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(3):
-        replace_file(tmp_path / "link", content(b"new"))
+        replace(tmp_path / "link")
         check_writable(tmp_path / "link")
-        for path, write in (("none/m.npz", content(b"")), ("link", fail_to_write), (".", content(b""))):
+        for path, call in (("none/m.npz", replace), ("link", fail_to_write), (".", replace)):
             with pytest.raises(OSError):
-                replace_file(tmp_path / path, write)
+                call(tmp_path / path)
     assert len(os.listdir("/proc/self/fd")) == before
