@@ -109,8 +109,10 @@ def accuracy(report: Report, plot: Path | None) -> None:
 def draw(results: dict[tuple[str, str], dict[str, float]], path: Path) -> None:
     plt = pyplot()
     colors = {"average": "#999999", "l2": "#c97b00", "kl": "#4e79a7", "posterior": "#1a7f37"}
-    figure, axes = plt.subplots(2, len(results) // 2, figsize=(17, 7), constrained_layout=True, sharex=True)
-    for axis, ((name, algorithm), mean) in zip(np.asarray(axes).T.ravel(), results.items(), strict=True):
+    figure, axes = plt.subplots(
+        2, len(results) // 2, figsize=(17, 7), constrained_layout=True, sharex=True, squeeze=False
+    )
+    for axis, ((name, algorithm), mean) in zip(axes.T.ravel(), results.items(), strict=True):
         axis.axhline(mean["one model"], color="black", linewidth=1, linestyle="--")
         for how, color in colors.items():
             values = [mean[f"{count} {how}"] for count in SHARDS]
@@ -119,11 +121,11 @@ def draw(results: dict[tuple[str, str], dict[str, float]], path: Path) -> None:
         axis.set_xticks(range(len(SHARDS)), [str(count) for count in SHARDS])
         axis.spines[["top", "right"]].set_visible(False)
         axis.grid(alpha=0.25)
-    for axis in np.asarray(axes)[:, 0]:
+    for axis in axes[:, 0]:
         axis.set_ylabel("accuracy, %")
-    for axis in np.asarray(axes)[-1]:
+    for axis in axes[-1]:
         axis.set_xlabel("shards")
-    handles, labels = np.asarray(axes).ravel()[0].get_legend_handles_labels()
+    handles, labels = axes.ravel()[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False, fontsize=9)
     figure.savefig(path, dpi=100)
 

@@ -75,11 +75,11 @@ def _rank_table(kind: str, errors: ErrorsByNoise) -> str:
     return f"{kind}, {len(errors[0.0])} data sets:\n\n{markdown_table(head, rows)}"
 
 
-EXPLANATION = """Training labels are flipped with the probability at the top of a column; test labels are true. Mean rank of
-the four algorithms (1 is best); that of the paper, over its 100 data sets, in brackets. Text: the ten text sets above,
-six pairs of Amazon domains, three pairs of Reuters-21578 topics (instead of the paper's RCV1), ten-fold. Digits: all
-pairs of USPS and of MNIST, three-fold (the paper has the standard test sets). At most 2,000 rows each, and the variance
-form of CW, as in the paper."""
+EXPLANATION = """Training labels are flipped with the probability at the top of a column; test labels are true. Mean
+rank of the four algorithms (1 is best); that of the paper, over its 100 data sets, in brackets. Text: the ten text sets
+above, six pairs of Amazon domains, three pairs of Reuters-21578 topics (instead of the paper's RCV1), ten-fold. Digits:
+all pairs of USPS and of MNIST, three-fold (the paper has the standard test sets). At most 2,000 rows each, and the
+variance form of CW, as in the paper."""
 FIGURE_3 = """### Figure 3: AROW against CW
 
 Accuracy of AROW (vertical) and of CW (horizontal): above the line AROW is better. Text in the upper row, digits in the

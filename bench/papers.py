@@ -2,9 +2,9 @@
 
     python -m bench papers [--parts jmlr,arow,emnlp] [--out FOLDER] [--data FOLDER] [--seed N] [--json FILE]
 
-Data: see `bench.datasets`.  All results come from `cwlearn.evaluation`: in every fold one randomised run on the training
-rows chooses the parameter and the number of epochs (up to ten), which are then tested on the fold.  An interrupted run
-continues from its journals, which are in the cache; `--fresh` starts again.
+Data: see `bench.datasets`.  All results come from `cwlearn.evaluation`: in every fold one randomised run on the
+training rows chooses the parameter and the number of epochs (up to ten), which are then tested on the fold.  An
+interrupted run continues from its journals, which are in the cache; `--fresh` starts again.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def main(words: Sequence[str]) -> None:
     head += f"{os.cpu_count()} cores." + (f" It took: {durations}." if durations else "")
     notes = options.out / "papers-notes.md"
     remarks = [notes.read_text()] if notes.exists() else []
-    page = options.out / "papers.md"
-    page.write_text("\n\n".join([head, *remarks, *sections]) + "\n")
-    report.say(f"{page}: {durations}")
+    page = "\n\n".join([head, *remarks, *sections])
+    (options.out / "papers.md").write_text(page + "\n")
+    report.say(page)
     report.add_json("sections", dict(zip(options.parts, sections, strict=True)))
     report.close()
