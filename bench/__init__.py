@@ -1,1 +1,1 @@
-"""Benchmarks."""
+"""Benchmarks: see `python -m bench`."""

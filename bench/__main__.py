@@ -1,6 +1,7 @@
-"""Benchmarks: `python -m bench SUITE`; `python -m bench SUITE --help` has the flags of a suite.
+"""Benchmarks: `python -m bench SUITE`.  `python -m bench SUITE --help` shows the flags of a suite.
 
-What they make or fetch is kept in the folder CWLEARN_CACHE (default: ~/.cache/cwlearn-bench), which may be removed.
+Files that benchmarks make or download are in the folder CWLEARN_CACHE (default: ~/.cache/cwlearn-bench), which may be
+deleted at any time.
 """
 
 from __future__ import annotations
@@ -10,19 +11,20 @@ import importlib
 import sys
 
 SUITES = {
-    "gate": "the ratios that CI watches, against the committed ones (a minute)",
-    "kernels": "nonzeros per second, against scikit-learn's SGD and against bare memory traffic",
+    "gate": "the ratios that CI compares with the committed baseline (a minute)",
+    "kernels": "nonzeros per second, against scikit-learn's SGD and against plain memory traffic",
     "parse": "reading text, against scikit-learn, XGBoost and counting lines",
     "train": "from text to a model: 100 MB, 1 GB, ten times the rows, memory",
     "multiclass": "20 labels, against scikit-learn's SGD; time by the number of labels",
-    "full": "a full covariance, against the BLAS calls that it cannot do without",
+    "full": "a full covariance, against the two BLAS calls that it needs",
     "import": "the start of a command, against importing NumPy",
     "peers": "LIBLINEAR, Vowpal Wabbit, scikit-learn and river on the same files",
-    "papers": "the tables of the four papers, ours beside theirs (half an hour)",
-    "synthetic": "the papers' synthetic experiments, with a plot",
-    "distributed": "merged models against one, and two workers against one",
+    "papers": "the tables of the papers, our results beside theirs (half an hour)",
+    "synthetic": "the synthetic experiments of the papers, with a plot",
+    "distributed": "merged models against one model, and two workers against one",
     "defaults": "the defaults against the best setting of a grid, on real data",
 }
+MODULES = {"import": "startup"}  # where the name of a suite cannot be that of its module
 
 
 def main() -> None:
@@ -34,12 +36,12 @@ def main() -> None:
         epilog="\n".join(f"  {name:{width}s}  {text}" for name, text in SUITES.items()),
     )
     parser.add_argument("suite", choices=SUITES, metavar="SUITE", nargs="?")
-    parser.add_argument("flags", nargs=argparse.REMAINDER, help="of the suite")
+    parser.add_argument("flags", nargs=argparse.REMAINDER, help="flags of the suite")
     arguments = parser.parse_args()
     if arguments.suite is None:
         parser.print_help(sys.stderr)
         sys.exit(2)
-    module = "startup" if arguments.suite == "import" else arguments.suite  # which is no name for a module
+    module = MODULES.get(arguments.suite, arguments.suite)
     importlib.import_module(f"bench.{module}").main(arguments.flags)
 
 

@@ -1,4 +1,4 @@
-"""The least that a learner or a reader can do, to measure ours by."""
+"""Loops with the least work that a learner or a parser can do: the references of the benchmarks."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memchr
@@ -17,11 +17,11 @@ cdef extern from *:
 def gather_and_write_back(
     float[::1] cells, const int64_t[::1] indptr, const int32_t[::1] indices, const int64_t[::1] order, bint look_ahead,
 ):
-    """One pass over the rows in `order`: gather the cells of each, then write them back; a state of zeros stays one.
+    """One pass over the rows in `order`: gather the cells of each row, then write them back.
 
-    The two halves cannot be one loop, since no cell may change before the margin of the whole row is known.  There is
-    no arithmetic but what keeps the compiler from leaving the loads out, and no values are read, so what is left is the
-    traffic between memory and core.  With `look_ahead`, memory is asked for as early as the learner does it.
+    The two halves cannot be one loop, since no cell may change before the margin of the whole row is known.  The only
+    arithmetic keeps the compiler from removing the loads, and no values are read, so the traffic between memory and
+    core remains.  With `look_ahead`, memory is prefetched as early as the learner does it.
     """
     cdef Py_ssize_t t, k, row, nnz, later
     cdef double mean, variance

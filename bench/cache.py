@@ -1,4 +1,4 @@
-"""Where benchmarks keep what they made: the folder CWLEARN_CACHE (default: ``~/.cache/cwlearn-bench``)."""
+"""The folder in which benchmarks keep files: CWLEARN_CACHE (default: ``~/.cache/cwlearn-bench``)."""
 
 import os
 import tempfile
@@ -13,18 +13,21 @@ def cache_folder() -> Path:
     return (Path(home) / ".cache" if home else Path(tempfile.gettempdir())) / "cwlearn-bench"
 
 
-def kept_folder(name: str, make: Callable[[Path], None]) -> Path:
-    """A folder that was made once, in one step: whoever comes at the same time finds a whole one or none."""
+def cached_folder(name: str, make: Callable[[Path], None]) -> Path:
+    """A folder of the cache, filled by `make` if it does not exist.
+
+    It appears in one step, so another process finds the complete folder or none.
+    """
     folder = cache_folder() / name
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as unfinished:
-            made = Path(unfinished) / "made"
-            made.mkdir()
-            make(made)
+            complete = Path(unfinished) / "complete"
+            complete.mkdir()
+            make(complete)
             try:
-                made.rename(folder)
-            except OSError:  # another one was faster
+                complete.rename(folder)
+            except OSError:  # another process was faster
                 if not folder.is_dir():
                     raise
     return folder

@@ -1,8 +1,8 @@
 """Real data sets, and a synthetic one, for the benchmarks.
 
-The files are read from the folder named by the environment variable CWLEARN_DATA (default: ``../shared/data`` as seen
-from the project root); what was parsed is kept (see bench.cache).
-Where a source is split into training and test part, both are joined; only a9a is the training file alone.
+The files are read from the folder CWLEARN_DATA (default: ``../shared/data`` next to the project); parsed data are
+cached (see `bench.cache`).  If a source has a training and a test part, both are joined, except for a9a, whose training
+part is used alone.
 """
 
 import io
@@ -30,7 +30,7 @@ Parsed = tuple[csr_matrix, Sequence[int] | np.ndarray]
 
 @dataclass(frozen=True)
 class DataSet:
-    """A task: rows in a fixed random order, and labels 0 and 1 (of a pair ``a-b``, 1 means ``b``), or 0, 1, 2, ..."""
+    """Rows in a fixed random order, and labels 0 and 1 (of a pair ``a-b``, 1 means ``b``), or 0, 1, 2, ..."""
 
     name: str
     X: csr_matrix
@@ -38,15 +38,15 @@ class DataSet:
 
 
 def load(name: str) -> DataSet:
-    """Return the data set of this name, one of NAMES or MULTICLASS."""
+    """The data set of this name, one of NAMES, DOMAIN_PAIRS and MULTICLASS."""
     if name not in _PARSERS:
         raise ValueError(f"unknown data set {name!r}; known are {', '.join(_PARSERS)}")
 
     def make() -> tuple[csr_matrix, np.ndarray]:
         parsed, labels = _PARSERS[name]()
-        order = np.random.RandomState(0).permutation(len(labels))  # a stream that no NumPy version will change
+        order = np.random.RandomState(0).permutation(len(labels))  # the same in all versions of NumPy
         X = csr_matrix(parsed, dtype=np.float32)[order]
-        X.sum_duplicates()  # sorts the columns of each row, too
+        X.sum_duplicates()  # also sorts the columns of each row
         X.eliminate_zeros()
         return X, np.asarray(labels, dtype=np.int64)[order]
 
@@ -56,7 +56,7 @@ def load(name: str) -> DataSet:
 def _cached(
     name: str, source: bytes, make: Callable[[], tuple[csr_matrix, np.ndarray]]
 ) -> tuple[csr_matrix, np.ndarray]:
-    """What was made once; this file and what it is made from are a part of the key: no stale cache after an edit."""
+    """The data set from the cache, where `make` puts it; editing this file or the source makes it anew."""
     path = cache_folder() / f"{name}-{zlib.crc32(Path(__file__).read_bytes() + source):08x}.npz"
     if not path.is_file():
         _save(path, *make())
@@ -66,7 +66,7 @@ def _cached(
 
 
 def scaled(X: csr_matrix, how: str) -> csr_matrix:
-    """Return X as it is ("counts"), with all stored values 1 ("binary") or with rows of length 1 ("unit")."""
+    """X as it is ("counts"), with all stored values 1 ("binary") or with rows of length 1 ("unit")."""
     if how == "counts":
         return X
     if how not in ("binary", "unit"):
@@ -84,7 +84,7 @@ def scaled(X: csr_matrix, how: str) -> csr_matrix:
 def zipf(
     n_rows: int, nonzeros_per_row: int, n_features: int, seed: int = 0, n_labels: int = 2
 ) -> tuple[csr_matrix, np.ndarray]:
-    """Return a synthetic matrix whose columns are as uneven as words, and labels of which a tenth are wrong.
+    """A synthetic matrix whose columns are as uneven as words, and labels of which a tenth are wrong.
 
     Each row draws ``nonzeros_per_row`` columns and keeps the distinct ones, so it has somewhat fewer nonzeros.
     """
@@ -106,7 +106,7 @@ def _zipf(
     indptr = np.concatenate([[0], np.cumsum(distinct.sum(axis=1))]).astype(np.int32)
     values = 1 - rng.random(len(indices), dtype=np.float32)
     X = csr_matrix((values, indices, indptr), shape=(n_rows, n_features))
-    # Separators through the origin and orthogonal to the mean row, else the hottest columns would decide the balance.
+    # Separators orthogonal to the mean row: otherwise the most frequent columns would decide how many labels are 1.
     w = rng.standard_normal((n_features, 1 if n_labels == 2 else n_labels))
     mean = np.bincount(indices, weights=values, minlength=n_features)
     w -= np.outer(mean, mean @ w / (mean @ mean))
@@ -122,15 +122,16 @@ def _data_folder() -> Path:
 
 
 def _save(path: Path, X: csr_matrix, y: np.ndarray) -> None:
-    """Write the arrays in one step, so that whoever reads or writes at the same time finds a whole file or none."""
+    """Write the arrays in one step, so that another process finds the complete file or none."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        whole = Path(folder) / path.name
-        np.savez_compressed(whole, data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, y=y)
-        whole.replace(path)
+        complete = Path(folder) / path.name
+        np.savez_compressed(complete, data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, y=y)
+        complete.replace(path)
 
 
-def _read(relative: str) -> bytes:
+def read_data_file(relative: str) -> bytes:
+    """The decompressed content of a file of the data folder."""
     path = _data_folder() / relative
     if not path.is_file():
         raise FileNotFoundError(f"no data file {path}; set CWLEARN_DATA to the folder of the data sets")
@@ -138,7 +139,7 @@ def _read(relative: str) -> bytes:
 
 
 def _texts(texts: Sequence[tuple[str, str]], second: str | None = None) -> Parsed:
-    """Counts of words, and whether a text is of the second kind of two, or else the number of its kind."""
+    """Counts of words, and labels: the number of the kind of a text or, with `second`, whether it is of that kind."""
     counter = CountVectorizer(token_pattern=r"[^\W\d_]{2,}", dtype=np.float32)  # two or more letters
     kinds = [kind for _, kind in texts]
     labels = np.unique(kinds, return_inverse=True)[1] if second is None else [kind == second for kind in kinds]
@@ -147,10 +148,10 @@ def _texts(texts: Sequence[tuple[str, str]], second: str | None = None) -> Parse
 
 def _newsgroups(*pair: str) -> Parsed:
     texts = []
-    for message in map(json.loads, _read("20newsgroups/20news-bydate.jsonl.xz").splitlines()):
+    for message in map(json.loads, read_data_file("20newsgroups/20news-bydate.jsonl.xz").splitlines()):
         if message["in18828"] and (not pair or message["group"] in pair):
             head, _, body = message["text"].partition("\n\n")
-            # Indented lines are left out: here they continue a header that was removed, not From or Subject.
+            # Indented lines continue a header that is left out, never From or Subject.
             kept = [line for line in head.split("\n") if line.startswith(("From:", "Subject:"))]
             texts.append(("\n".join([*kept, body]), message["group"]))
     return _texts(texts, pair[1] if pair else None)
@@ -159,7 +160,7 @@ def _newsgroups(*pair: str) -> Parsed:
 def _reuters(*pair: str) -> Parsed:
     texts = [
         (f"{story['title']}\n{story['body']}", story["topics"][0])
-        for story in map(json.loads, _read("reuters21578/reuters21578.jsonl.xz").splitlines())
+        for story in map(json.loads, read_data_file("reuters21578/reuters21578.jsonl.xz").splitlines())
         if story["has_topics"] == "YES" and story["lewissplit"] in ("TRAIN", "TEST")  # the ModApte split
         if len(story["topics"]) == 1 and story["topics"][0] in pair
     ]
@@ -167,42 +168,43 @@ def _reuters(*pair: str) -> Parsed:
 
 
 def _spamassassin() -> Parsed:
-    mails = map(json.loads, _read("spamassassin/spamassassin.jsonl.xz").splitlines())
+    mails = map(json.loads, read_data_file("spamassassin/spamassassin.jsonl.xz").splitlines())
     return _texts([(mail["text"], mail["label"]) for mail in mails], "spam")
 
 
-def _amazon_row(line: str) -> dict[str, float]:
-    pairs = (token.rpartition(":") for token in line.split(" ")[:-1])  # the last token is the label
-    return {feature: float(count) for feature, _, count in pairs}
+def _amazon_rows(domain: str, kind: str) -> list[dict[str, float]]:
+    """The reviews of a domain that are negative or positive, as counts by feature."""
+    rows = []
+    for line in read_data_file(f"amazon-processed-acl/{domain}/{kind}.review.xz").decode().split("\n")[:-1]:
+        pairs = (token.rpartition(":") for token in line.split(" ")[:-1])  # the last token is the label
+        rows.append({feature: float(count) for feature, _, count in pairs})
+    return rows
 
 
 def _amazon(domain: str) -> Parsed:
-    rows, labels = [], []
-    for label, kind in enumerate(("negative", "positive")):
-        for line in _read(f"amazon-processed-acl/{domain}/{kind}.review.xz").decode().split("\n")[:-1]:
-            rows.append(_amazon_row(line))
-            labels.append(label)
-    return DictVectorizer(dtype=np.float32).fit_transform(rows), labels
+    """Reviews with their sentiment as the label."""
+    return _joined([_amazon_rows(domain, kind) for kind in ("negative", "positive")])
 
 
 def _amazon_domains(*pair: str) -> Parsed:
-    """Reviews to be told apart by domain."""
-    rows, labels = [], []
-    for label, domain in enumerate(pair):
-        for kind in ("negative", "positive"):
-            for line in _read(f"amazon-processed-acl/{domain}/{kind}.review.xz").decode().split("\n")[:-1]:
-                rows.append(_amazon_row(line))
-                labels.append(label)
-    return DictVectorizer(dtype=np.float32).fit_transform(rows), labels
+    """Reviews with their domain as the label."""
+    return _joined([_amazon_rows(domain, "negative") + _amazon_rows(domain, "positive") for domain in pair])
+
+
+def _joined(parts: Sequence[list[dict[str, float]]]) -> Parsed:
+    """The rows of all parts; the label of a row is the number of its part."""
+    labels = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    return DictVectorizer(dtype=np.float32).fit_transform([row for part in parts for row in part]), labels
 
 
 def _svmlight(relative: str) -> Parsed:
-    X, y = load_svmlight_file(io.BytesIO(_read(relative)), dtype=np.float32, zero_based=False)
+    X, y = load_svmlight_file(io.BytesIO(read_data_file(relative)), dtype=np.float32, zero_based=False)
     return X, y > 0
 
 
 def _usps(*pair: int) -> Parsed:
-    table = np.loadtxt((_read("usps/usps.train.csv.xz") + _read("usps/usps.test.csv.xz")).splitlines(), delimiter=",")
+    text = b"".join(read_data_file(f"usps/usps.{part}.csv.xz") for part in ("train", "test"))
+    table = np.loadtxt(text.splitlines(), delimiter=",")
     if not pair:
         return csr_matrix(table[:, 1:]), table[:, 0].astype(int)
     table = table[np.isin(table[:, 0], pair)]
@@ -211,7 +213,7 @@ def _usps(*pair: int) -> Parsed:
 
 def _mnist(*pair: int) -> Parsed:
     def read(kind: str, header: int) -> np.ndarray:
-        parts = [_read(f"mnist/{part}-{kind}-ubyte.xz")[header:] for part in ("train", "t10k")]
+        parts = [read_data_file(f"mnist/{part}-{kind}-ubyte.xz")[header:] for part in ("train", "t10k")]
         return np.frombuffer(b"".join(parts), dtype=np.uint8)
 
     digits = read("labels-idx1", 8)

@@ -1,25 +1,25 @@
-"""Why the defaults are what they are: each second-order class against its best setting on a grid, on real data.
+"""How good the defaults are: each second-order class with its defaults and with its best setting of a grid, on real
+data.
 
-    python -m bench defaults [--sets NAME,...] [--markdown FILE]
+    python -m bench defaults [--sets NAME,...] [--markdown FILE] [--json FILE]
 
-Every data set is learned as raw counts, as 0/1 and as rows of unit length.  An error is the percentage of wrong
-predictions, by ten-fold cross-validation.  The gap of a class is how much worse it does with its defaults than with the
-best setting of its grid, parameters x epochs.  The aim: at most 2 points on every one.
+Every data set is learned from as raw counts, as 0/1 values and as rows of unit length.  The error is the percentage of
+wrong predictions in ten-fold cross-validation.  The gap of a class is the difference of its errors with the defaults
+and with the best parameters and epochs of the grid.  The aim is at most 2 points on every data set.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
 from bench.datasets import NAMES, load, scaled
+from bench.report import Report, suite_parser
 from cwlearn.core import rules
 from cwlearn.core.learner import Learner
 from cwlearn.core.rows import as_rows
@@ -40,14 +40,14 @@ GRIDS: dict[str, Sequence[rules.Rule]] = {
 
 
 def errors(rule: rules.Rule, X: Any, y: np.ndarray) -> np.ndarray:
-    """Held-out error, in percent, after each number of epochs."""
+    """The error on held-out rows, in percent, after each number of epochs."""
     n_test = len(y) // 10
     result = np.zeros(len(EPOCHS))
     training = Training()
     rows = as_rows(X, np.dtype(training.dtype))
     targets = np.where(y == 1, 1.0, -1.0)
     for split in range(SPLITS):
-        test = np.arange(split * n_test, (split + 1) * n_test)  # the loaders have shuffled the rows already
+        test = np.arange(split * n_test, (split + 1) * n_test)  # the rows are shuffled already
         train = np.setdiff1d(np.arange(len(y)), test)
         rng = np.random.default_rng(split)
         learner = Learner(rule, training, np.array([0, 1]), X.shape[1])
@@ -60,7 +60,7 @@ def errors(rule: rules.Rule, X: Any, y: np.ndarray) -> np.ndarray:
 
 
 def gaps(task: tuple[str, str]) -> dict[str, tuple[float, float]]:
-    """By class: error with the defaults, and with the best setting."""
+    """By class: the error with the defaults, and with the best setting."""
     name, how = task
     data = load(name)
     X = scaled(data.X, how)
@@ -73,38 +73,36 @@ def gaps(task: tuple[str, str]) -> dict[str, tuple[float, float]]:
 
 
 def tasks(names: Sequence[str]) -> list[tuple[str, str]]:
-    """Data sets in all scales that make sense: a9a and w8a are 0/1 already, and pixels have no 0/1 form."""
+    """Data sets and scales, without 0/1 values for a9a and w8a, which have no others, and for pixels."""
     no_binary = ("a9a", "w8a", "usps", "mnist")
     scales = ("counts", "binary", "unit")
     return [(name, how) for name in names for how in scales if how != "binary" or not name.startswith(no_binary)]
 
 
-def table(results: dict[tuple[str, str], dict[str, tuple[float, float]]]) -> str:
-    lines = ["| data | scale | " + " | ".join(GRIDS) + " |", "|---|---|" + "--:|" * len(GRIDS)]
+def rows(results: dict[tuple[str, str], dict[str, tuple[float, float]]]) -> list[list[str]]:
+    """The rows of the table: errors and gaps of each data set, then mean and largest gaps."""
+    lines = []
     for (name, how), row in results.items():
-        cells = [f"{default:.1f} ({default - best:+.1f})" for default, best in row.values()]
-        lines.append(f"| {name} | {how} | " + " | ".join(cells) + " |")
+        lines.append([f"{name}, {how}", *(f"{default:.1f} ({default - best:+.1f})" for default, best in row.values())])
     for title, statistic in (("mean gap", np.mean), ("largest gap", np.max)):
-        values = [statistic([row[rule][0] - row[rule][1] for row in results.values()]) for rule in GRIDS]
-        lines.append(f"| **{title}** | | " + " | ".join(f"**{value:.2f}**" for value in values) + " |")
-    return "\n".join(lines)
+        gaps_of = {rule: [row[rule][0] - row[rule][1] for row in results.values()] for rule in GRIDS}
+        lines.append([f"**{title}**", *(f"**{statistic(gaps):.2f}**" for gaps in gaps_of.values())])
+    return lines
 
 
 def main(words: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench defaults", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = suite_parser("defaults", __doc__)
     parser.add_argument("--sets", type=lambda text: text.split(","), default=list(NAMES), help="default: all")
-    parser.add_argument("--markdown", type=Path, help="write the table to this file, too")
-    arguments = parser.parse_args(words)
-    todo = tasks(arguments.sets)
+    options = parser.parse_args(words)
+    report = Report("defaults", options)
+    todo = tasks(options.sets)
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         results = dict(zip(todo, tqdm(pool.map(gaps, todo), total=len(todo), unit="set"), strict=True))
     defaults = ", ".join(f"`{rules.RULES[name]()}`".replace("class_weight=None, ", "") for name in GRIDS)
-    text = (
+    report.say("# The defaults, measured\n\n`python -m bench defaults`")
+    report.say(
         f"Error with the defaults in percent and, in brackets, how much that is above the best setting of the grid.\n"
-        f"Defaults: epochs={rules.Rule.default_epochs}, {defaults}\n\n{table(results)}\n"
+        f"Defaults: epochs={rules.Rule.default_epochs}, {defaults}"
     )
-    print(text)
-    if arguments.markdown:
-        arguments.markdown.write_text(f"# The defaults, measured\n\n`python -m bench defaults`\n\n{text}")
+    report.table(["data, scale", *GRIDS], rows(results))
+    report.close()

@@ -1,14 +1,14 @@
-"""What a full covariance costs: an update against the two BLAS calls that it cannot do without, and its memory.
+"""What a full covariance costs: an update against the two BLAS calls that it needs, and its memory.
 
-By number of features: the microseconds of a product Sx and a rank-one change of S, called as the learner calls them;
-those of a whole update of AROW (row by row, every one an update), dense rows and rows of 1 % of the features; and the
-memory that learning takes beside the one matrix.
+By number of features: the microseconds of a product Sx and a rank-one update of S, called as the learner calls them;
+those of a whole update of AROW, with dense rows and with rows of 1 % of the features; and the memory that learning
+takes in addition to the matrix.
 """
 
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,8 @@ from scipy.linalg.blas import dsymv, dsyr
 from scipy.sparse import random as random_matrix
 from threadpoolctl import threadpool_limits
 
-from bench.report import Report, parser
-from bench.timing import contest, timed
+from bench.report import Report, suite_parser
+from bench.timing import Runner, time_in_turns, timed
 from cwlearn.core import rules
 from cwlearn.core.learner import Learner
 from cwlearn.core.rows import as_rows
@@ -28,7 +28,7 @@ RULE = rules.AROWRegression(1.0, covariance="full")  # every row is an update
 
 
 def blas_seconds(d: int, times: int) -> float:
-    """Of as many pairs of calls."""
+    """The seconds of so many pairs of calls."""
     S, x = np.asfortranarray(np.eye(d + 1)), np.random.default_rng(0).standard_normal(d + 1)
 
     def calls() -> None:
@@ -46,8 +46,8 @@ def rows_of(d: int, n: int, density: float) -> Any:
     return as_rows(random_matrix(n, d, density, "csr", rng=rng, data_rvs=rng.standard_normal), np.dtype(np.float64))
 
 
-def passes(rows: Any, d: int) -> Callable[[], float]:
-    """The seconds of a pass with a learner that has learned before, so that all of its memory is there."""
+def passes(rows: Any, d: int) -> Runner:
+    """A pass of a learner that has learned before, so that all its memory is allocated."""
     learner = Learner(RULE, Training(), np.empty(0), d)
     targets = np.random.default_rng(2).standard_normal(rows.n_rows)
     learner.learn(rows, targets)
@@ -62,7 +62,7 @@ def passes(rows: Any, d: int) -> Callable[[], float]:
 
 
 def memory(rows: Any, d: int) -> tuple[float, float]:
-    """Of the matrix, and the peak of what learning takes beside it, in MiB."""
+    """MiB of the matrix, and the peak of what learning takes in addition."""
     learner = Learner(RULE, Training(), np.empty(0), d)
     tracemalloc.start()
     learner.learn(rows, np.ones(rows.n_rows))
@@ -72,25 +72,33 @@ def memory(rows: Any, d: int) -> tuple[float, float]:
 
 
 def main(words: Sequence[str]) -> None:
-    options = parser("full", __doc__, repeat=15).parse_args(words)
-    report = Report("full", options.json)
+    options = suite_parser("full", __doc__, repeat=15).parse_args(words)
+    report = Report("full", options)
     summary = []
     for d in SIZES:
         n = max(30, min(2000, 200_000_000 // d**2))
-        dense, few = rows_of(d, n, 1), rows_of(d, n, 0.01)
+        dense, sparse = rows_of(d, n, 1), rows_of(d, n, 0.01)
         runs = {
             "two BLAS calls": lambda d=d, n=n: blas_seconds(d, n),
             "update": passes(dense, d),
-            "update, 1 % nonzeros": passes(few, d),
+            "update, 1 % nonzeros": passes(sparse, d),
         }
-        with threadpool_limits(1):  # two threads that wait for each other on a busy machine would measure only that
-            times = contest(runs, options.repeat)
+        with threadpool_limits(1):  # on a busy machine two threads would mostly wait for each other
+            times = time_in_turns(runs, options.repeat)
         each = {name: 1e6 * of.best / n for name, of in times.items()}
         ratios = {name: f"{value / each['two BLAS calls']:.2f}" for name, value in each.items()}
         micros = {name: f"{value:.1f}" for name, value in each.items()}
-        report.contest(f"{d:,} features, {n:,} times", times, {"us each": micros, "of BLAS": ratios})
-        matrix, beside = memory(dense, d)
-        summary.append((f"{d:,}", *micros.values(), ratios["update"], f"{matrix:.2f}", f"{beside:.2f}"))
-    head = ("features", "two BLAS calls, us", "update, us", "with 1 % nonzeros, us", "of BLAS", "S, MiB", "beside, MiB")
+        report.times(f"{d:,} features, {n:,} times", times, {"us each": micros, "of BLAS": ratios})
+        matrix, more = memory(dense, d)
+        summary.append((f"{d:,}", *micros.values(), ratios["update"], f"{matrix:.2f}", f"{more:.2f}"))
+    head = (
+        "features",
+        "two BLAS calls, us",
+        "update, us",
+        "with 1 % nonzeros, us",
+        "of BLAS",
+        "S, MiB",
+        "in addition, MiB",
+    )
     report.table(head, summary)
     report.close()

@@ -1,9 +1,9 @@
-"""The ratios that CI watches: our speed as a part of that of the least that could be done, on the same machine.
+"""The ratios that CI checks: the speed of our code as a part of that of a reference, on the same machine.
 
-Ours and its yardstick take turns, so that a busy machine slows both.  A ratio more than 30 % below the committed one is
-measured again, up to three times, and fails only if it stays there: noise comes and goes, a slower loop stays.  On
-another kind of machine than that of the baseline ratios may be others, and are only reported.  `--update` commits to
-what is measured now; take it on an idle machine.
+A reference does the least work that the task needs.  Our code and the reference take turns, so a busy machine slows
+both.  A ratio that is more than 30 % below the committed baseline is measured again, up to three times, and fails only
+if it stays below: noise passes, a slower loop does not.  On another kind of machine than that of the baseline the
+ratios may differ, so failures are only reported.  `--update` writes a new baseline; use it on an idle machine.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +26,8 @@ from bench.full import blas_seconds, passes, rows_of
 from bench.kernels import kernel_pass, roofline_pass
 from bench.native import roofline
 from bench.processes import run
-from bench.report import Report, parser
-from bench.timing import contest, timed
+from bench.report import Report, suite_parser
+from bench.timing import Runner, time_in_turns, timed
 from cwlearn.core import rules
 from cwlearn.core.learner import Learner
 from cwlearn.core.rows import as_rows
@@ -38,10 +37,10 @@ from cwlearn.text._svmlight import DONE, PADDING
 
 BASELINE = Path(__file__).with_name("baseline.json")
 ALLOWED = 0.7  # of the baseline
-AGAIN = 3
+RETRIES = 3
 
 N_ROWS, N_WEIGHTS = 5_000, 50_000  # a state that stays in the cache, where loops differ the most
-Runner = Callable[[], float]
+Pair = tuple[Runner, Runner]  # our code and its reference
 
 
 @cache
@@ -49,21 +48,21 @@ def _data(n_labels: int = 2) -> tuple[Any, np.ndarray]:
     return zipf(N_ROWS, 100, N_WEIGHTS if n_labels == 2 else N_WEIGHTS // n_labels, n_labels=n_labels)
 
 
-def _kernel(rule: rules.Rule, n_labels: int = 2) -> tuple[Runner, Runner]:
+def _kernel(rule: rules.Rule, n_labels: int = 2) -> Pair:
     X, y = _data(n_labels)
     order = np.arange(N_ROWS)
     return kernel_pass(rule, X, y, order, n_labels), roofline_pass(X, order, look_ahead=False)
 
 
-def _margins() -> tuple[Runner, Runner]:
+def _margins() -> Pair:
     X, _ = _data()
     rows = as_rows(X, np.dtype(np.float32))
     learner = Learner(rules.AROW(), Training(), np.array([0, 1]), X.shape[1])
     return lambda: timed(lambda: learner.margins(rows)), roofline_pass(X, np.arange(N_ROWS), look_ahead=False)
 
 
-def _parser(form: str) -> tuple[Runner, Runner]:
-    """Text that stays in the cache, too."""
+def _parser(form: str) -> Pair:
+    """Parsing of text that stays in the cache."""
     X, y = zipf(300, 100, N_WEIGHTS)
     lines = []
     for row, label in zip(X, y, strict=True):
@@ -88,7 +87,7 @@ def _parser(form: str) -> tuple[Runner, Runner]:
     return lambda: timed(parse), lambda: timed(lambda: roofline().count_lines(text[PADDING:stop]))
 
 
-def _startup() -> tuple[Runner, Runner]:
+def _startup() -> Pair:
     def train() -> float:
         with tempfile.TemporaryDirectory() as folder:
             text, model = Path(folder, "ten.svm"), Path(folder, "model.npz")
@@ -99,20 +98,20 @@ def _startup() -> tuple[Runner, Runner]:
     return train, lambda: run(sys.executable, "-c", "import numpy").seconds
 
 
-def _full(d: int, n: int) -> tuple[Runner, Runner]:
-    """Both in one thread, since two that wait for each other on a busy machine measure only that."""
+def _full(d: int, n: int) -> Pair:
+    """Both in one thread: on a busy machine two threads would mostly wait for each other."""
 
-    def alone(runner: Runner) -> Runner:
+    def in_one_thread(runner: Runner) -> Runner:
         def run() -> float:
             with threadpool_limits(1):
                 return runner()
 
         return run
 
-    return alone(passes(rows_of(d, n, 1), d)), alone(lambda: blas_seconds(d, n))
+    return in_one_thread(passes(rows_of(d, n, 1), d)), in_one_thread(lambda: blas_seconds(d, n))
 
 
-WATCHED: dict[str, Callable[[], tuple[Runner, Runner]]] = {
+RATIOS: dict[str, Callable[[], Pair]] = {
     "AROW, against gathering and writing back": lambda: _kernel(rules.AROW()),
     "CW, against gathering and writing back": lambda: _kernel(rules.CW()),
     "CW exact, against gathering and writing back": lambda: _kernel(rules.CW(projection="exact")),
@@ -127,30 +126,33 @@ WATCHED: dict[str, Callable[[], tuple[Runner, Runner]]] = {
 
 @dataclass
 class Verdict:
+    """The measurements of a ratio."""
+
     name: str
     baseline: float
-    ratios: list[float]  # of each measurement
+    ratios: list[float]
 
     @property
     def passed(self) -> bool:
         return max(self.ratios) >= ALLOWED * self.baseline
 
     def __str__(self) -> str:
-        found = ", ".join(f"{ratio:.3g}" for ratio in self.ratios)
-        share = max(self.ratios) / self.baseline
-        return f"{self.name}: measured {found}, at best {share:.0%} of the baseline {self.baseline:.3g}"
+        measured = ", ".join(f"{ratio:.3g}" for ratio in self.ratios)
+        part = max(self.ratios) / self.baseline
+        return f"{self.name}: measured {measured}, at best {part:.0%} of the baseline {self.baseline:.3g}"
 
 
-def ratio(pair: tuple[Runner, Runner], repeat: int) -> float:
-    """How fast ours is, if the yardstick is 1."""
-    ours, yardstick = pair
-    times = contest({"ours": ours, "yardstick": yardstick}, repeat)
-    return times["yardstick"].best / times["ours"].best
+def ratio(pair: Pair, repeat: int) -> float:
+    """The speed of our code, if that of the reference is 1."""
+    ours, reference = pair
+    times = time_in_turns({"ours": ours, "reference": reference}, repeat)
+    return times["reference"].best / times["ours"].best
 
 
 def judge(name: str, measure: Callable[[], float], baseline: float) -> Verdict:
+    """Measure a ratio, and again while it is too low."""
     verdict = Verdict(name, baseline, [measure()])
-    while not verdict.passed and len(verdict.ratios) <= AGAIN:
+    while not verdict.passed and len(verdict.ratios) <= RETRIES:
         verdict.ratios.append(measure())
     return verdict
 
@@ -160,39 +162,45 @@ def judge_all(baseline: Mapping[str, float], names: Sequence[str], repeat: int) 
 
 
 def _measure(name: str, repeat: int) -> Callable[[], float]:
-    pair = WATCHED[name]()
-    ratio(pair, 2)  # whatever is slow only the first time
+    pair = RATIOS[name]()
+    ratio(pair, 2)  # everything that is slow only the first time
     return lambda: ratio(pair, repeat)
 
 
+def _best_of(measure: Callable[[], float], times: int) -> float:
+    return max(measure() for _ in range(times))
+
+
 def kind_of_machine() -> dict[str, str]:
-    """What decides which loops run, ours and those of the C library."""
-    return {"machine": platform.machine(), "system": platform.system(), "loops": parse_rows.__module__}
+    """The facts that decide which loops run, ours and those of the C library."""
+    loops = parse_rows.__module__.rpartition(".")[2]  # without the folder, so that moving a module keeps the baseline
+    return {"machine": platform.machine(), "system": platform.system(), "loops": loops}
 
 
 def main(words: Sequence[str]) -> None:
-    flags = parser("gate", __doc__, repeat=20)
-    flags.add_argument("--update", action="store_true", help="write the baseline")
-    options = flags.parse_args(words)
+    parser = suite_parser("gate", __doc__, repeat=20)
+    parser.add_argument("--update", action="store_true", help="write a new baseline")
+    options = parser.parse_args(words)
     if options.update:
-        found = {name: max(starmap(_measure(name, options.repeat), [()] * AGAIN)) for name in WATCHED}
-        rounded = {name: float(f"{value:.3g}") for name, value in found.items()}
+        best = {name: _best_of(_measure(name, options.repeat), RETRIES) for name in RATIOS}
+        rounded = {name: float(f"{value:.3g}") for name, value in best.items()}
         BASELINE.write_text(json.dumps({"kind": kind_of_machine(), "ratios": rounded}, indent=1) + "\n")
     baseline = json.loads(BASELINE.read_text())
     ratios = baseline["ratios"]
-    if {*ratios} != {*WATCHED}:
-        sys.exit(f"{BASELINE.name} is not about what is watched: {sorted({*ratios} ^ {*WATCHED})}; see --update")
-    report = Report("gate", options.json)
-    verdicts = judge_all(ratios, list(WATCHED), options.repeat)
+    if {*ratios} != {*RATIOS}:
+        sys.exit(f"{BASELINE.name} has other ratios than the gate: {sorted({*ratios} ^ {*RATIOS})}; see --update")
+    report = Report("gate", options)
+    verdicts = judge_all(ratios, list(RATIOS), options.repeat)
     rows = [
         (v.name, f"{v.baseline:.3g}", f"{max(v.ratios):.3g}", f"{max(v.ratios) / v.baseline:.0%}", str(len(v.ratios)))
         for v in verdicts
     ]
-    report.table(("ratio", "baseline", "measured", "of it", "measurements"), rows)
-    report.close()
+    report.table(("ratio", "baseline", "measured", "of the baseline", "measurements"), rows)
     failed = [str(verdict) for verdict in verdicts if not verdict.passed]
-    if failed and baseline["kind"] != kind_of_machine():
-        report.say(f"The baseline is that of another kind of machine: {baseline['kind']}. So this says nothing:")
+    comparable = baseline["kind"] == kind_of_machine()
+    if failed and not comparable:
+        report.say(f"The baseline is from another kind of machine, {baseline['kind']}, so these are no failures:")
         report.say("\n".join(failed))
-    elif failed:
-        sys.exit("slower than it was:\n" + "\n".join(failed))
+    report.close()
+    if failed and comparable:
+        sys.exit("slower than the baseline:\n" + "\n".join(failed))

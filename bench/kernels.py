@@ -1,13 +1,13 @@
 """How fast the engine is: against scikit-learn's SGDClassifier, and against a loop that only moves memory.
 
-Millions of nonzeros per second and the ratios that are promised, for matrices of 50 thousand and 5 million features
-with Zipf-distributed columns.  All candidates run in turn within one round.
+Millions of nonzeros per second and ratios, for matrices of 50 thousand and 5 million features with Zipf-distributed
+columns.  The candidates take turns.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,8 @@ from sklearn.linear_model import SGDClassifier
 
 from bench.datasets import zipf
 from bench.native import roofline
-from bench.report import Report, parser, positive
-from bench.timing import contest, timed
+from bench.report import Report, positive, suite_parser
+from bench.timing import Runner, time_in_turns, timed
 from cwlearn import AROWClassifier, CWClassifier
 from cwlearn.core import rules
 from cwlearn.core.learner import Learner
@@ -40,7 +40,8 @@ RULES = {
 }
 
 
-def kernel_pass(rule: rules.Rule, X: Any, y: np.ndarray, order: np.ndarray, n_labels: int = 2) -> Callable[[], float]:
+def kernel_pass(rule: rules.Rule, X: Any, y: np.ndarray, order: np.ndarray, n_labels: int = 2) -> Runner:
+    """One epoch of a new learner."""
     rows = as_rows(X, np.dtype(np.float32))
 
     def run() -> float:
@@ -51,11 +52,12 @@ def kernel_pass(rule: rules.Rule, X: Any, y: np.ndarray, order: np.ndarray, n_la
     return run
 
 
-def roofline_pass(X: Any, order: np.ndarray, look_ahead: bool) -> Callable[[], float]:
+def roofline_pass(X: Any, order: np.ndarray, look_ahead: bool) -> Runner:
+    """One pass that gathers the cells of each row and writes them back."""
     indptr = X.indptr.astype(np.int64)
 
     def run() -> float:
-        cells = np.ones(2 * (X.shape[1] + 1), np.float32)  # as new, and as far from the cache, as a learner's
+        cells = np.ones(2 * (X.shape[1] + 1), np.float32)  # new, and as far from the cache as those of a learner
         return timed(lambda: roofline().gather_and_write_back(cells, indptr, X.indices, order, look_ahead))
 
     return run
@@ -77,35 +79,35 @@ def measure(report: Report, n_features: int, n_rows: int, repeat: int) -> None:
         "AROWClassifier": lambda: timed(lambda: AROWClassifier(epochs=1, random_state=0).fit(X, y)),
         "CWClassifier": lambda: timed(lambda: CWClassifier(epochs=1, random_state=0).fit(X, y)),
     }
-    times = contest(fits, repeat)
+    times = time_in_turns(fits, repeat)
     rates = {name: f"{X.nnz / of.best / 1e6:.0f}" for name, of in times.items()}
     ratios = {name: f"{times['scikit-learn SGDClassifier'].best / of.best:.2f} x" for name, of in times.items()}
     title = f"one epoch through fit, shuffled, {n_features:,} features"
-    report.contest(title, times, {"M nonzeros/s": rates, "against SGD": ratios})
+    report.times(title, times, {"M nonzeros/s": rates, "against SGD": ratios})
 
     for how, order in (("in order", np.arange(n_rows)), ("shuffled", np.random.default_rng(0).permutation(n_rows))):
-        runs: dict[str, Callable[[], float]] = {
+        runs: dict[str, Runner] = {
             "roofline": roofline_pass(X, order, False),
             "roofline, looking ahead": roofline_pass(X, order, True),
         }
         runs |= {name: kernel_pass(rule, X, y, order) for name, rule in RULES.items()}
-        times = contest(runs, repeat)
+        times = time_in_turns(runs, repeat)
         best = {name: of.best for name, of in times.items()}
         roof = best["roofline, looking ahead"]
         exact = {name: name.replace("exact", "kl") for name in RULES if "exact" in name}
-        more = {
+        columns = {
             "M nonzeros/s": {name: f"{X.nnz / value / 1e6:.0f}" for name, value in best.items()},
             "of roofline": {name: f"{roof / value:.0%}" for name, value in best.items()},
             "against kl": {name: f"{best[name] / best[kl]:.2f} x" for name, kl in exact.items()},
         }
-        report.contest(f"kernel, rows {how}, {n_features:,} features", times, more)
+        report.times(f"kernel, rows {how}, {n_features:,} features", times, columns)
 
 
 def main(words: Sequence[str]) -> None:
-    flags = parser("kernels", __doc__, repeat=7)
-    flags.add_argument("--rows", type=positive(int), default=100_000, metavar="N")
-    options = flags.parse_args(words)
-    report = Report("kernels", options.json)
+    parser = suite_parser("kernels", __doc__, repeat=7)
+    parser.add_argument("--rows", type=positive(int), default=100_000, metavar="N")
+    options = parser.parse_args(words)
+    report = Report("kernels", options)
     for n_features in (50_000, 5_000_000):
         measure(report, n_features, options.rows, options.repeat)
     report.close()

@@ -1,8 +1,8 @@
 """Make the small spam data set in ``cwlearn/demo`` from the SpamAssassin corpus: ``python -m bench.make_demo``.
 
-The corpus gives itself away in many places that have nothing to do with spam: ham comes from a few mailing lists, of a
-few people, in a few months. So a message is its subject and its text alone, without quotations, addresses and notices
-of lists; and of its words those are left out that are names, or the words of one sender, or talk of spam filters.
+Much in the corpus separates spam from ham without being typical of either: ham comes from a few mailing lists, a few
+people and a few months.  So a message is reduced to its subject and text, without quotations, addresses and notices of
+mailing lists.  Names, words that mostly one sender uses, and words about spam filters are left out.
 """
 
 import email
@@ -16,14 +16,14 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.datasets import _read
+from bench.datasets import read_data_file
 
 FOLDER = Path(__file__).resolve().parents[1] / "cwlearn" / "demo"
 N_TRAIN, N_TEST = 2500, 1000
-LONGEST = 300  # words of a message that are read, else a few newsletters would fill half of the file
+LONGEST = 300  # words of a message that are read; otherwise a few newsletters would fill half of the file
 ENGLISH = {"and", "of", "the", "you"}  # a message without any of them is left out
-# How the words begin that are left out, a "$" being the end of a word: first the talk of spam filters, and remains of
-# headers, lists and names; then what nobody wants a demonstration to print.
+# Beginnings of words that are left out; "$" is the end of a word.  First words about spam filters, and parts of
+# headers, mailing lists and names; then words that a demonstration should not print.
 ARTEFACTS = (
     r"assassin$|bayes|classifier|corpora$|corpus$|dcc$|ham$|hammie|nonspam|procmail|razor|sa$|spam|tmda"
     r"|com$|eircom|esmtp|eugene|exmh|february|freshrpms|geege|http|ilug|jm$|kevin|maillist|neale|org$|redmond|sat$|sun$"
@@ -35,25 +35,25 @@ INDECENT = (
     r"|whore|wtf|xxx"
 )
 _CUTS = (
-    (r"(?s)<!--.*?-->|</?(b|font|i|span|u)\b[^<>]*>", ""),  # these hide a word from filters by cutting it in two
+    (r"(?s)<!--.*?-->|</?(b|font|i|span|u)\b[^<>]*>", ""),  # tags inside a word hide it from spam filters
     (r"(?s)<(script|style|title)\b.*?</\1\s*>|</?[a-z!][^<>]*>", " "),
     (r"(?ms)^(-- ?|-+ ?(original|forwarded) message.*?)$.*", ""),  # a signature, or the message that is answered
-    (r"(?ms)^[ \t]*[_=*-]{20,}\n.*?(\n[ \t]*\n|\Z)", "\n"),  # a notice of a mailing list, and here are more of them:
+    (r"(?ms)^[ \t]*[_=*-]{20,}\n.*?(\n[ \t]*\n|\Z)", "\n"),  # notices of mailing lists; more in the next line
     (r"(?ms)^[ -]*yahoo! groups sponsor.*?^-+.*?$|^\s*to unsubscribe( from this group|: send mail).*", ""),
     (r"(?m)^[>|:].*$|^(url|date):.*$|^.*\bwrote:[ \t]*$", ""),  # a quotation, and the heads of news feeds
     (r"\S+@\S+|\w+://\S+|\bwww\.\S+|\S+\.(com|edu|gov|html?|ie|net|org|uk)\b\S*", " "),  # an address
-    (r"\w*n['\u2019]t\b|['\u2019](d|ll|m|re|s|ve)\b", " "),  # what would leave half a word
+    (r"\w*n['\u2019]t\b|['\u2019](d|ll|m|re|s|ve)\b", " "),  # contractions would leave half a word
 )
 
 
 def _words(mail: str) -> list[str]:
-    """Return the words of a message, written as they are there."""
+    """The words of a message, as they are spelt there."""
     message = email.message_from_bytes(mail.encode(), policy=email.policy.default)
     parts = [re.sub(r"\[.*?\]", "", message["Subject"] or "")]  # a mailing list puts its name in brackets
     for part in message.walk():
         if part.get_content_maintype() == "text":
             parts.append(part.get_payload(decode=True).decode(errors="replace"))
-    text = html.unescape("\n".join(parts)).replace("\r\n", "\n").replace("\ufffd", "é")  # some letter, but no ASCII
+    text = html.unescape("\n".join(parts)).replace("\r\n", "\n").replace("\ufffd", "é")  # any letter that is not ASCII
     for pattern, replacement in _CUTS:
         text = re.sub(pattern, replacement, text, flags=re.IGNORECASE)
     return [run for run in re.findall(r"[^\W\d_]+", text) if 2 <= len(run) <= 20 and run.isascii()][:LONGEST]
@@ -71,13 +71,13 @@ def _write(name: str, messages: list[tuple[str, set[str]]], words: list[str]) ->
 
 def main() -> None:
     """Write the training part, the test part and the dictionary."""
-    mails = [json.loads(line) for line in _read("spamassassin/spamassassin.jsonl.xz").splitlines()]
+    mails = [json.loads(line) for line in read_data_file("spamassassin/spamassassin.jsonl.xz").splitlines()]
     texts = [_words(mail["text"]) for mail in mails]
     written = Counter(word for text in texts for word in text)
     total = Counter(word.lower() for text in texts for word in text)
-    # What is hardly ever written in lower case is a name: of a person, a place, a company, a list, a month.
+    # A word that is hardly ever in lower case is a name: of a person, place, company, mailing list or month.
     ordinary = {word for word, times in total.items() if times >= 5 and written[word] >= 0.15 * times}
-    senders = defaultdict(Counter)  # of each word; in how many messages
+    senders = defaultdict(Counter)  # by word: the number of messages of each sender
     for mail, text in zip(mails, texts, strict=True):
         sender = re.search(r"(?m)^From:.*|\Z", mail["text"])[0]
         for word in {word.lower() for word in text} & ordinary:
@@ -87,7 +87,7 @@ def main() -> None:
     for mail, text in zip(mails, texts, strict=True):
         bag = {word.lower() for word in text} & ordinary
         if len(bag) >= 20 and bag & ENGLISH:
-            key = sorted(bag, key=lambda word: (-len(word), word))[:5]  # the same in the copies of a mass mailing
+            key = sorted(bag, key=lambda word: (-len(word), word))[:5]  # the same for all copies of a mass mailing
             distinct.setdefault(tuple(key), (mail["label"], bag))
     messages = list(distinct.values())
     order = np.random.RandomState(0).permutation(len(messages))[: N_TRAIN + N_TEST]  # as in bench.datasets

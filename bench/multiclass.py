@@ -1,27 +1,27 @@
 """How fast learning is with more than two labels.
 
 One epoch of CW and others with one, five or all constraints, against scikit-learn's SGDClassifier (one-vs-rest) on the
-same matrix, and the time per row by the number of labels.  All candidates run in turn.
+same matrix, and the time per row by the number of labels.  The candidates take turns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from bench.datasets import zipf
 from bench.kernels import kernel_pass, sgd
-from bench.report import Report, parser, positive
-from bench.timing import contest, timed
+from bench.report import Report, positive, suite_parser
+from bench.timing import Runner, time_in_turns, timed
 from cwlearn import AROWClassifier, CWClassifier, PassiveAggressiveClassifier
 from cwlearn.core import rules
 
 VARIANCE = {"form": "variance", "epochs": 1, "random_state": 0}
 
 
-def fits(X: Any, y: np.ndarray) -> dict[str, Callable[[], float]]:
+def fits(X: Any, y: np.ndarray) -> dict[str, Runner]:
     """A shuffled epoch through `fit`."""
     models = {
         "CW k=1": CWClassifier(**VARIANCE),
@@ -39,42 +39,43 @@ def fits(X: Any, y: np.ndarray) -> dict[str, Callable[[], float]]:
         ),
     }
 
-    def run(model: Any) -> Callable[[], float]:
+    def run(model: Any) -> Runner:
         return lambda: timed(lambda: model.fit(X, y))
 
     return {"scikit-learn SGDClassifier": lambda: sgd(X, y)} | {name: run(model) for name, model in models.items()}
 
 
-def random_labels(X: Any, n_labels: int) -> Callable[[], float]:
+def random_labels(X: Any, n_labels: int) -> Runner:
+    """One epoch of CW with labels that nothing can predict."""
     y = np.random.default_rng(0).integers(0, n_labels, X.shape[0])
     return kernel_pass(rules.CW(form="variance"), X, y, np.arange(X.shape[0]), n_labels)
 
 
 def main(words: Sequence[str]) -> None:
-    flags = parser("multiclass", __doc__, repeat=5)
-    flags.add_argument("--rows", type=positive(int), default=20_000, metavar="N")
-    options = flags.parse_args(words)
-    report = Report("multiclass", options.json)
+    parser = suite_parser("multiclass", __doc__, repeat=5)
+    parser.add_argument("--rows", type=positive(int), default=20_000, metavar="N")
+    options = parser.parse_args(words)
+    report = Report("multiclass", options)
     for n_features in (50_000, 1_000_000):
         X, y = zipf(options.rows, 100, n_features, n_labels=20)
         report.say(f"20 labels, {n_features:,} features, {X.shape[0]:,} rows, {X.nnz:,} nonzeros, float32")
-        times = contest(fits(X, y), options.repeat)
+        times = time_in_turns(fits(X, y), options.repeat)
         against, first = times["scikit-learn SGDClassifier"].best, times["CW k=1"].best
-        more = {
+        columns = {
             "us/row": {name: f"{1e6 * of.best / X.shape[0]:.2f}" for name, of in times.items()},
             "against SGD": {name: f"{against / of.best:.2f} x" for name, of in times.items()},
             "of CW k=1": {name: f"{of.best / first:.2f} x" for name, of in times.items()},
         }
-        report.contest(f"one epoch through fit, {n_features:,} features", times, more)
+        report.times(f"one epoch through fit, {n_features:,} features", times, columns)
 
     X, _ = zipf(options.rows, 100, 50_000)
-    report.say(f"CW k=1 by the number of labels, {X.nnz / X.shape[0]:.0f} nonzeros a row, 50,000 features")
+    report.say(f"CW k=1 by the number of labels, {X.nnz / X.shape[0]:.0f} nonzeros per row, 50,000 features")
     numbers = (2, 3, 5, 10, 20, 50, 100, 200)
-    times = contest({str(n): random_labels(X, n) for n in numbers}, options.repeat)
+    times = time_in_turns({str(n): random_labels(X, n) for n in numbers}, options.repeat)
     per_row = {name: 1e6 * of.best / X.shape[0] for name, of in times.items()}
-    more = {
+    columns = {
         "us/row": {name: f"{value:.2f}" for name, value in per_row.items()},
         "us/row/label": {name: f"{value / int(name):.3f}" for name, value in per_row.items()},
     }
-    report.contest("labels", times, more)
+    report.times("labels", times, columns)
     report.close()

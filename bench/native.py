@@ -1,4 +1,4 @@
-"""Builds the benchmarks' own compiled loop, with the package's flags, when it is first asked for."""
+"""Compiles the reference loops of the benchmarks at the first use, with the compiler flags of the package."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from bench.cache import kept_folder
+from bench.cache import cached_folder
 
 BUILD = """
 import sys
@@ -30,7 +30,7 @@ setup(
 
 
 def package_flags() -> str:
-    """The compiler flags of the package, from where they are written."""
+    """The compiler flags of the package, from `setup.py`."""
     text = Path(__file__).parents[1].joinpath("setup.py").read_text()
     match = re.search(r"^FLAGS = (\[.*\])$", text, re.MULTILINE)
     assert match
@@ -39,7 +39,7 @@ def package_flags() -> str:
 
 @cache
 def roofline() -> ModuleType:
-    """The module; built by one process, found whole by all others."""
+    """The compiled module of `_roofline.pyx`."""
     source, flags = Path(__file__).with_name("_roofline.pyx"), package_flags()
     key = zlib.crc32(b"".join([source.read_bytes(), BUILD.encode(), flags.encode(), sys.version.encode()]))
     command = [sys.executable, "-c", BUILD, str(source), flags, "build_ext", "--inplace"]
@@ -47,7 +47,7 @@ def roofline() -> ModuleType:
     def make(folder: Path) -> None:
         subprocess.run(command, cwd=folder, check=True, capture_output=True)
 
-    folder = kept_folder(f"roofline-{key:08x}", make)
+    folder = cached_folder(f"roofline-{key:08x}", make)
     (library,) = (path for path in folder.glob("_roofline*") if path.suffix in (".so", ".pyd"))
     spec = importlib.util.spec_from_file_location("_roofline", library)
     assert spec is not None

@@ -1,6 +1,6 @@
 """How fast text is read into a matrix: against scikit-learn, XGBoost, and tools that only look for line ends.
 
-Candidates take turns, each in a process of its own that has read something before, with the file in the page cache.
+The candidates take turns, each in its own process, which reads a small file first.  The files are in the page cache.
 """
 
 from __future__ import annotations
@@ -9,24 +9,24 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 
-from bench.processes import present, run
-from bench.promises import promise, report_promises, speed_ups
-from bench.report import CORES, Report, Row, parser, positive
+from bench.processes import available, run
+from bench.report import CORES, Report, Row, positive, suite_parser
+from bench.targets import report_targets, speed_up_rows, target_row
 from bench.text_files import FEATURES, Files
-from bench.timing import contest
+from bench.timing import time_in_turns
 
 SCRIPT = """
 import sys, time
 {imports}
 def read(path): return {call}
-read(sys.argv[1])  # whatever is done only once is done
+read(sys.argv[1])  # everything that happens only once happens now
 start = time.perf_counter()
-held = read(sys.argv[2])
+rows = read(sys.argv[2])
 print(time.perf_counter() - start)
 """
 OURS = "cwlearn.read_svmlight(path, dtype='{dtype}', threads={threads}, zero_based=True)"
 SKLEARN = "from sklearn.datasets import load_svmlight_file"
-READERS = {  # float64 but for XGBoost, which has float32 only
+READERS = {  # float64, except for XGBoost, which has float32 only
     "cwlearn": ("import cwlearn", OURS.format(dtype="float64", threads=CORES)),
     "cwlearn, float32": ("import cwlearn", OURS.format(dtype="float32", threads=CORES)),
     "cwlearn, one thread": ("import cwlearn", OURS.format(dtype="float64", threads=1)),
@@ -48,28 +48,28 @@ def read(name: str, files: Files, kind: str) -> float:
 
 
 def main(words: Sequence[str]) -> None:
-    flags = parser("parse", __doc__, repeat=5)
-    flags.add_argument(
+    parser = suite_parser("parse", __doc__, repeat=5)
+    parser.add_argument(
         "--scale", type=positive(float), default=1, help="part of the rows, to try things out (default: 1)"
     )
-    options = flags.parse_args(words)
-    report, files = Report("parse", options.json), Files(options.scale)
-    names = present(READERS, lambda name: read(name, files, "ten"))
-    kept: list[Row] = []
+    options = parser.parse_args(words)
+    report, files = Report("parse", options), Files(options.scale)
+    names = available(READERS, lambda name: read(name, files, "ten"))
+    targets: list[Row] = []
     for kind in FEATURES:
         size, path = files.megabytes(kind), files.path(kind)
         if {"cwlearn", "scikit-learn"} <= {*names}:
             run(sys.executable, "-c", COMPARE, path)
         runs = {"`wc -l`": lambda path=path: run("wc", "-l", path).seconds}
         runs |= {name: partial(read, name, files, kind) for name in names}
-        times = contest(runs, options.repeat)
+        times = time_in_turns(runs, options.repeat)
         speeds = {name: f"{size / of.best:,.0f}" for name, of in times.items()}
-        report.contest(f"reading {kind}, {size:,.0f} MB", times, {"MB/s": speeds})
-        kept += speed_ups(kind, times, "cwlearn", {"scikit-learn": 20})
-        kept += speed_ups(kind, times, "cwlearn, float32", {"XGBoost": 2.5})
+        report.times(f"reading {kind}, {size:,.0f} MB", times, {"MB/s": speeds})
+        targets += speed_up_rows(kind, times, "cwlearn", {"scikit-learn": 20})
+        targets += speed_up_rows(kind, times, "cwlearn, float32", {"XGBoost": 2.5})
         if one := times.get("cwlearn, one thread"):
             wc, speed = size / times["`wc -l`"].best, size / one.best
-            target = f"≥ {wc / 5:.0f} MB/s (400 where `wc -l` makes 2,000; here {wc:,.0f})"
-            kept.append(promise(f"{kind}: one thread", target, f"{speed:.0f} MB/s", speed >= wc / 5))
-    report_promises(report, kept)
+            aim = f"≥ {wc / 5:.0f} MB/s (400 where `wc -l` makes 2,000; here {wc:,.0f})"
+            targets.append(target_row(f"{kind}: one thread", aim, f"{speed:.0f} MB/s", speed >= wc / 5))
+    report_targets(report, targets)
     report.close()

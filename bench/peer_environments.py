@@ -1,4 +1,4 @@
-"""An environment for each peer, in the folder CWLEARN_CACHE: from PyPI, or unpacked from Debian's packages."""
+"""An environment for each peer, in the folder CWLEARN_CACHE, made from packages of PyPI or Debian."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ def _folder(name: str) -> Path:
 
 
 def _run(*words: str | Path, cwd: Path | None = None) -> None:
-    done = subprocess.run(words, cwd=cwd, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(map(str, words))}: {(done.stderr or done.stdout).strip()[-500:]}")
+    process = subprocess.run(words, cwd=cwd, capture_output=True, text=True)
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(map(str, words))}: {(process.stderr or process.stdout).strip()[-500:]}")
 
 
 def python_of(name: str) -> Path:
-    """The interpreter of an environment, which is made if it is not there."""
+    """The interpreter of an environment, which is made at the first use."""
     folder = _folder(name)
-    if not folder.joinpath("whole").exists():
+    if not folder.joinpath("complete").exists():
         _run(sys.executable, "-m", "venv", "--clear", folder)
         _run(folder / "bin" / "python", "-m", "pip", "install", "--quiet", *PYPI[name])
-        folder.joinpath("whole").touch()
+        folder.joinpath("complete").touch()
     return folder / "bin" / "python"
 
 
 def debian_root(name: str) -> Path:
-    """The folder that packages are unpacked in, nothing being installed."""
+    """The folder in which packages are unpacked; nothing is installed on the system."""
     folder = _folder(name)
-    if not folder.joinpath("whole").exists():
+    if not folder.joinpath("complete").exists():
         folder.mkdir(parents=True, exist_ok=True)
         for package in DEBIAN[name]:
             _run("apt-get", "download", package, cwd=folder)
         for archive in folder.glob("*.deb"):
             _run("dpkg", "-x", archive, folder)
-        folder.joinpath("whole").touch()
+        folder.joinpath("complete").touch()
     return folder
 
 
 def version_of(name: str) -> str:
-    """What was installed: the first package of an environment and its version."""
+    """The first package of an environment and its version."""
     if name in DEBIAN:
         (archive,) = _folder(name).glob(f"{DEBIAN[name][0]}_*.deb")
         return "LIBLINEAR " + archive.name.split("_")[1].split("+")[0]

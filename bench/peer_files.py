@@ -1,10 +1,10 @@
-"""Make the files that `peers` trains and tests on, unless they are there, and print where.
+"""Make the files that `peers` trains and tests on, unless they exist, and print their folders as JSON.
 
     python -m bench.peer_files [--scale S]
 
-A tenth of the synthetic texts of bench.text_files, and a fifth of real data sets (see bench.datasets; those that are
-not there are left out), is for testing.  Each file is written in svmlight's format and in Vowpal Wabbit's.  A program
-of its own, so that `peers` never holds big arrays.
+A tenth of the synthetic texts of `bench.text_files` and a fifth of the real data sets of `bench.datasets` are for
+testing; missing data sets are left out.  Each file is written in svmlight's format and in Vowpal Wabbit's.  This is a
+program of its own, so that `peers` never has large arrays in memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.cache import kept_folder
+from bench.cache import cached_folder
 from bench.datasets import load
 from bench.text_files import BITS, KINDS, Files
 
@@ -25,12 +25,14 @@ REAL = ("w8a", "spamassassin", "amazon-books")
 
 
 def synthetic_lines(kind: str, scale: float) -> tuple[list[str], int, int]:
+    """Lines, number of features, number of test rows."""
     with open(Files(scale).path(kind)) as file:
         lines = file.readlines()
     return lines, KINDS[kind][2], len(lines) // 10
 
 
 def real_lines(name: str) -> tuple[list[str], int, int]:
+    """Lines, number of features, number of test rows."""
     data = load(name)
 
     def text() -> Iterator[str]:
@@ -59,11 +61,11 @@ def main() -> None:
     for name in (*SYNTHETIC, *REAL):
 
         def make(folder: Path, name: str = name) -> None:
-            found = synthetic_lines(name, scale) if name in SYNTHETIC else real_lines(name)
-            write(folder, *found, BITS.get(name, 18))
+            lines = synthetic_lines(name, scale) if name in SYNTHETIC else real_lines(name)
+            write(folder, *lines, BITS.get(name, 18))
 
         try:
-            folders[name] = str(kept_folder(f"peers-{name}-{key:08x}", make))
+            folders[name] = str(cached_folder(f"peers-{name}-{key:08x}", make))
         except FileNotFoundError as error:
             print(f"{name}: {error}", file=sys.stderr)
     print(json.dumps(folders))

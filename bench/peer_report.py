@@ -1,4 +1,4 @@
-"""What came of `peers`: a table for each data set, a list of where others are ahead, and a picture."""
+"""The output of `peers`: a table for each data set, a table of the cases in which peers are ahead, and a plot."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from bench.plots import pyplot
 from bench.report import Report
 
 PASSES = (1, 5)
-Results = dict[str, dict[str, Any]]  # by peer; see peers.assess
+Results = dict[str, dict[str, Any]]  # by peer; see `peers.measure`
 
 
-def tabulate(report: Report, name: str, facts: dict[str, int], results: Results) -> None:
+def report_data(report: Report, name: str, facts: dict[str, int], results: Results) -> None:
     report.say(
-        f"## {name}\n\n{facts['rows']:,} rows to learn from, {facts['test']:,} to test on, {facts['features']:,} "
+        f"## {name}\n\n{facts['rows']:,} training rows, {facts['test']:,} test rows, {facts['features']:,} "
         f"features, {facts['nonzeros']:,} nonzeros."
     )
     best = {key: min(result[key] for result in results.values()) for key in ("error 1", "error 5")}
@@ -39,9 +40,9 @@ def tabulate(report: Report, name: str, facts: dict[str, int], results: Results)
     report.table(head, rows)
 
 
-def losses(report: Report, everything: dict[str, Results]) -> None:
-    """Where one of ours is not the best."""
-    lines = []
+def report_losses(report: Report, data_sets: dict[str, Results]) -> None:
+    """A table of the cases in which cwlearn is not the best."""
+    rows = []
     titles = {
         "seconds 1": "time of one pass",
         "seconds 5": "time of five",
@@ -50,16 +51,16 @@ def losses(report: Report, everything: dict[str, Results]) -> None:
         "error 1": "error after one pass",
         "error 5": "error after five",
     }
-    for name, results in everything.items():
+    for name, results in data_sets.items():
         for key, title in titles.items():
             values = {peer: _value(result, key) for peer, result in results.items()}
             ours = min((value, peer) for peer, value in values.items() if peer.startswith("cwlearn"))
             ahead = sorted((value, peer) for peer, value in values.items() if value < ours[0])
             if ahead:
-                said = ", ".join(f"{peer} ({_said(key, value)})" for value, peer in ahead)
-                lines.append((name, title, f"{ours[1]} ({_said(key, ours[0])})", said))
-    report.say("## Where others are ahead of the better one of ours")
-    report.table(("data", "in", "ours", "ahead"), lines)
+                better = ", ".join(f"{peer} ({_with_unit(key, value)})" for value, peer in ahead)
+                rows.append((name, title, f"{ours[1]} ({_with_unit(key, ours[0])})", better))
+    report.say("## Where peers are ahead of the better one of cwlearn's algorithms")
+    report.table(("data", "in", "cwlearn", "ahead"), rows)
 
 
 def _value(result: dict[str, Any], key: str) -> float:
@@ -68,7 +69,7 @@ def _value(result: dict[str, Any], key: str) -> float:
     return float(min(result[key], default=inf)) if isinstance(result[key], list) else float(result[key])
 
 
-def _said(key: str, value: float) -> str:
+def _with_unit(key: str, value: float) -> str:
     if key.startswith("error"):
         return f"{100 * value:.2f} %"
     return f"{value / 2**20:,.0f} MiB" if key.startswith("peak") else f"{value:.3g} s"
@@ -77,16 +78,13 @@ def _said(key: str, value: float) -> str:
 COLORS = ("#d1242f", "#bc4c00", "#4e79a7", "#1a7f37", "#b07aa1", "#8250df", "#777777", "#444444")
 
 
-def plot(everything: dict[str, Results], path: Path) -> None:
+def plot(data_sets: dict[str, Results], path: Path) -> None:
     """Error against seconds from text: an open mark after one pass, a filled one after five."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+    plt = pyplot()
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    figure, axes = plt.subplots(1, len(everything), figsize=(4.2 * len(everything), 4.4), constrained_layout=True)
-    for axis, (title, results) in zip(axes if len(everything) > 1 else [axes], everything.items(), strict=True):
+    figure, axes = plt.subplots(1, len(data_sets), figsize=(4.2 * len(data_sets), 4.4), constrained_layout=True)
+    for axis, (title, results) in zip(axes if len(data_sets) > 1 else [axes], data_sets.items(), strict=True):
         for (name, result), color in zip(results.items(), COLORS, strict=False):
             seconds = [min(result[f"seconds {passes}"]) for passes in PASSES]
             errors = [100 * result[f"error {passes}"] for passes in PASSES]

@@ -1,6 +1,6 @@
-"""Commands as candidates: each in a process of its own, which has to succeed.
+"""Commands as candidates, each in its own process, which must succeed.
 
-Nothing here imports anything big: a child's peak of memory is at least what its parent held when it was started.
+This module imports nothing large: the peak memory of a child is at least the memory of its parent at the start.
 """
 
 from __future__ import annotations
@@ -14,21 +14,24 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-# Nothing that changes how Python runs: it may keep the bytecode of modules, as it does everywhere else.
+# Without variables that change how Python runs: it may cache bytecode, as it does for users.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")} | {"LC_ALL": "C"}
 
 
 @dataclass(frozen=True)
 class Run:
+    """A finished process."""
+
     seconds: float
     peak: int  # bytes
     output: str
 
 
-def run(*command: str | Path, more: Mapping[str, str] | None = None) -> Run:
+def run(*command: str | Path, environment: Mapping[str, str] | None = None) -> Run:
+    """Run a command; `environment` adds variables."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         start = time.perf_counter()
-        child = subprocess.Popen(command, stdout=out, stderr=err, env={**ENVIRONMENT, **(more or {})})
+        child = subprocess.Popen(command, stdout=out, stderr=err, env={**ENVIRONMENT, **(environment or {})})
         _, status, usage = os.wait4(child.pid, 0)
         seconds = time.perf_counter() - start
         child.returncode = os.waitstatus_to_exitcode(status)
@@ -39,14 +42,14 @@ def run(*command: str | Path, more: Mapping[str, str] | None = None) -> Run:
         return Run(seconds, usage.ru_maxrss * 1024, out.read().decode())
 
 
-def present(names: Iterable[str], attempt: Callable[[str], object]) -> list[str]:
-    """Those that manage something small; of the others it is said that they are missing, and on stderr why."""
-    found = []
+def available(names: Iterable[str], attempt: Callable[[str], object]) -> list[str]:
+    """The candidates whose attempt at a small task succeeds; the others are reported as missing."""
+    result = []
     for name in names:
         try:
             attempt(name)
-            found.append(name)
+            result.append(name)
         except (OSError, RuntimeError) as error:
-            print(f"Missing: {name}; `pip install -e '.[bench]'` installs what PyPI has.\n", flush=True)
+            print(f"Missing: {name}; `pip install -e '.[bench]'` installs the packages from PyPI.\n", flush=True)
             print(f"{name}: {str(error).splitlines()[-1]}", file=sys.stderr)
-    return found
+    return result

@@ -1,4 +1,4 @@
-"""What a benchmark says: tables in Markdown and, if a file is named, the same and all seconds as JSON."""
+"""The output of a benchmark: text and Markdown tables, also as a Markdown file and as JSON if files are named."""
 
 from __future__ import annotations
 
@@ -16,18 +16,22 @@ CORES = usable_cores()
 Row = Sequence[str]
 
 
-def parser(suite: str, text: str | None, repeat: int) -> argparse.ArgumentParser:
-    """The flags that all have."""
-    made = argparse.ArgumentParser(
-        prog=f"python -m bench {suite}", description=text, formatter_class=argparse.RawDescriptionHelpFormatter
+def suite_parser(suite: str, description: str | None, repeat: int | None = None) -> argparse.ArgumentParser:
+    """A parser with the flags that all suites have; with `repeat`, also the flag for the number of rounds."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m bench {suite}", description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    made.add_argument("--repeat", type=positive(int), default=repeat, metavar="N", help=f"rounds (default: {repeat})")
-    made.add_argument("--json", type=new_file, metavar="FILE", help="write tables and seconds there, too")
-    return made
+    if repeat is not None:
+        parser.add_argument(
+            "--repeat", type=positive(int), default=repeat, metavar="N", help=f"number of rounds (default: {repeat})"
+        )
+    parser.add_argument("--json", type=writable_file, metavar="FILE", help="also write tables and seconds as JSON")
+    parser.add_argument("--markdown", type=writable_file, metavar="FILE", help="also write the output to a file")
+    return parser
 
 
 def positive(kind: type[int] | type[float]) -> Callable[[str], float]:
-    """The type of a flag that must be more than zero."""
+    """The type of a flag whose value must be more than zero."""
 
     def number(text: str) -> float:
         if (value := kind(text)) <= 0:
@@ -37,50 +41,62 @@ def positive(kind: type[int] | type[float]) -> Callable[[str], float]:
     return number
 
 
-def new_file(text: str) -> Path:
-    """The type of a flag that names a file to write, when all is done: better to find out now."""
+def writable_file(text: str) -> Path:
+    """The type of a flag that names an output file: a wrong folder is an error at the start, not at the end."""
     path = Path(text)
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise argparse.ArgumentTypeError(f"no file can be written at {text}: there is no such folder")
     return path
 
 
+def markdown_table(head: Row, rows: Iterable[Row]) -> str:
+    """A table whose first column is text and whose other columns are numbers."""
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
 class Report:
-    def __init__(self, suite: str, path: Path | None = None) -> None:
+    """Prints text and tables as they come, and writes the files in the end."""
+
+    def __init__(self, suite: str, options: argparse.Namespace) -> None:
         machine = {"cores": CORES, "machine": platform.machine(), "python": platform.python_version()}
-        self._path = path
-        self._kept: dict[str, Any] = {"suite": suite, "machine": machine, "tables": [], "seconds": {}}
+        self._json: Path | None = options.json
+        self._markdown: Path | None = options.markdown
+        self._texts: list[str] = []
+        self._values: dict[str, Any] = {"suite": suite, "machine": machine, "tables": [], "seconds": {}}
 
     def say(self, text: str) -> None:
+        self._texts.append(text)
         print(text, end="\n\n", flush=True)
 
     def table(self, head: Row, rows: Iterable[Row]) -> None:
-        whole = [list(row) for row in rows]
-        lines = [list(head), ["---", *["---:"] * (len(head) - 1)], *whole]
-        self.say("\n".join(f"| {' | '.join(line)} |" for line in lines))
-        self._kept["tables"].append({"head": list(head), "rows": whole})
+        lines = [list(row) for row in rows]
+        self.say(markdown_table(head, lines))
+        self._values["tables"].append({"head": list(head), "rows": lines})
 
-    def contest(self, title: str, times: Mapping[str, Times], more: Mapping[str, Mapping[str, str]]) -> None:
-        """A line for each candidate: its best and median seconds, their spread, and what else is said of it."""
-        self._kept["seconds"][title] = {name: list(of.seconds) for name, of in times.items()}
+    def times(self, title: str, times: Mapping[str, Times], columns: Mapping[str, Mapping[str, str]]) -> None:
+        """A row for each candidate: best and median seconds, their spread, and the values of other columns."""
+        self._values["seconds"][title] = {name: list(of.seconds) for name, of in times.items()}
         rows = (
             [
                 name,
                 f"{of.best:.4g}",
                 f"{of.median:.4g}",
                 f"{of.spread:.0%}",
-                *(column.get(name, "") for column in more.values()),
+                *(column.get(name, "") for column in columns.values()),
             ]
             for name, of in times.items()
         )
-        self.table([title, "best, s", "median, s", "spread", *more], rows)
+        self.table([title, "best, s", "median, s", "spread", *columns], rows)
         if any(of.best < 0.002 for of in times.values()):
             self.say("Some of these took less than 2 ms: their ratios mean little.")
 
-    def keep(self, name: str, value: Any) -> None:
-        """For the JSON only."""
-        self._kept[name] = value
+    def add_json(self, name: str, value: Any) -> None:
+        """Add a value that only the JSON file has."""
+        self._values[name] = value
 
     def close(self) -> None:
-        if self._path:
-            self._path.write_text(json.dumps(self._kept, indent=1) + "\n")
+        if self._json:
+            self._json.write_text(json.dumps(self._values, indent=1) + "\n")
+        if self._markdown:
+            self._markdown.write_text("\n\n".join(self._texts) + "\n")

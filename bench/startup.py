@@ -1,6 +1,6 @@
-"""How long a command takes that has next to nothing to do: against importing NumPy, which ours does.
+"""How long a command takes that has almost nothing to do: against importing NumPy, which it cannot do without.
 
-Candidates take turns; each trains on ten lines of text, in a process of its own.
+The candidates take turns; each trains on ten lines of text, in its own process.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 
-from bench.processes import present, run
-from bench.promises import promise, report_promises
-from bench.report import Report, parser
+from bench.processes import available, run
+from bench.report import Report, suite_parser
+from bench.targets import report_targets, target_row
 from bench.text_files import Files
-from bench.timing import contest
-from bench.train import TRAINERS, train
+from bench.timing import time_in_turns
+from bench.train import TRAINERS, seconds_of, train
 
 CODES = (
     "pass",
@@ -26,16 +26,17 @@ CODES = (
 
 
 def main(words: Sequence[str]) -> None:
-    options = parser("import", __doc__, repeat=15).parse_args(words)
-    report, files = Report("import", options.json), Files(0.01)
+    options = suite_parser("import", __doc__, repeat=15).parse_args(words)
+    report, files = Report("import", options), Files(0.01)
     runs = {f"`{code}`": lambda code=code: run(sys.executable, "-c", code).seconds for code in CODES}
-    names = present(TRAINERS, lambda name: train(name, files, "ten"))
-    runs |= {f"{name}, ten lines": partial(lambda name: train(name, files, "ten").seconds, name) for name in names}
-    times = contest(runs, options.repeat)
+    names = available(TRAINERS, lambda name: train(name, files, "ten"))
+    runs |= {f"{name}, ten lines": partial(seconds_of, name, files, "ten") for name in names}
+    times = time_in_turns(runs, options.repeat)
     numpy = times["`import numpy`"].best
-    report.contest("start-up", times, {"of `import numpy`": {n: f"{of.best / numpy:.2f} x" for n, of in times.items()}})
+    ratios = {name: f"{of.best / numpy:.2f} x" for name, of in times.items()}
+    report.times("start-up", times, {"of `import numpy`": ratios})
     if ours := times.get("cwlearn, ten lines"):
         ratio = ours.best / numpy
         what = "training on ten lines against `import numpy`"
-        report_promises(report, [promise(what, "< 2 x", f"{ratio:.2f} x", ratio < 2)])
+        report_targets(report, [target_row(what, "< 2 x", f"{ratio:.2f} x", ratio < 2)])
     report.close()

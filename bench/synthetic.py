@@ -1,16 +1,16 @@
 """The synthetic experiments of NIPS 2008 (section 5) and of the AROW paper (section 5): 20 features, two of them
 informative along a rotated ellipse, and the same with a tenth of the labels flipped in training.
 
-    python -m bench synthetic [--runs N] [--plot FILE] [--markdown FILE]
+    python -m bench synthetic [--runs N] [--plot FILE] [--markdown FILE] [--json FILE]
 
-Each algorithm's parameter is tuned on other runs than those that count.  Mistakes are counted before a row is learned,
-against the true label.  The papers leave the generator open: what fits their claims is a long axis of deviation 2, a
-short one of 1, noise of deviation 2 in the other 18 features, and a separator along the long axis, through the origin.
+The parameter of each algorithm is tuned on runs of their own.  A mistake is counted against the true label, before the
+row is learned.  The papers do not specify the generator.  These values reproduce their claims: a long axis of deviation
+2, a short axis of deviation 1, noise of deviation 2 in the other 18 features, and a separator along the long axis,
+through the origin.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
 from collections.abc import Sequence
@@ -21,6 +21,8 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.plots import pyplot
+from bench.report import Report, positive, suite_parser, writable_file
 from cwlearn.core import rules
 from cwlearn.core.learner import Learner
 from cwlearn.core.rows import as_rows
@@ -29,13 +31,15 @@ from cwlearn.core.training import Training
 N_FEATURES = 20
 TRAINING = Training(fit_intercept=False, dtype="float64")
 LABELS = np.array([-1.0, 1.0])
-TUNING_SEED = 1_000_000  # runs from here on are for tuning only
+TUNING_SEED = 1_000_000  # runs from this seed on are for tuning only
 CONFIDENCES = [0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99]
 SCALES = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0]
 
 
 @dataclass(frozen=True)
 class Algorithm:
+    """A rule, and the values of the parameter that is tuned."""
+
     name: str
     rule: type[rules.Rule]
     parameter: str | None = None
@@ -66,12 +70,14 @@ AROW_DIAGONAL = [
 
 @dataclass(frozen=True)
 class Experiment:
+    """An experiment of a paper."""
+
     title: str
     rounds: int
     noise: float
     algorithms: list[Algorithm]
     claims: str  # of the paper
-    expected: dict[str, int]  # mean mistakes of 200 runs, from an independent implementation of the same reading
+    expected: dict[str, int]  # mean mistakes of 200 runs of an independent implementation
 
 
 CLEAN = Experiment(
@@ -124,8 +130,11 @@ def mistakes(job: tuple[rules.Rule, Experiment, int]) -> np.ndarray:
     return np.cumsum(wrong)
 
 
-def conduct(experiment: Experiment, runs: int, pool: ProcessPoolExecutor) -> dict[str, tuple[float | None, np.ndarray]]:
-    """By algorithm: its tuned parameter, and the curves of all runs."""
+Results = dict[str, tuple[float | None, np.ndarray]]  # by algorithm: the tuned parameter, the mistakes of all runs
+
+
+def conduct(experiment: Experiment, runs: int, pool: ProcessPoolExecutor) -> Results:
+    """Tune each algorithm, then run it."""
     results = {}
     tuning = max(5, runs // 10)
     for algorithm in experiment.algorithms:
@@ -143,29 +152,24 @@ def conduct(experiment: Experiment, runs: int, pool: ProcessPoolExecutor) -> dic
     return results
 
 
-def report(experiment: Experiment, results: dict[str, tuple[float | None, np.ndarray]]) -> list[str]:
-    lines = [
-        f"## {experiment.title}",
-        "",
-        f"The paper: {experiment.claims}.",
-        "",
-        "| algorithm | mistakes | ± | expected | parameter |",
-        "|---|---:|---:|---:|---|",
-    ]
-    by_name = {algorithm.name: algorithm for algorithm in experiment.algorithms}
+def report_experiment(report: Report, experiment: Experiment, results: Results) -> None:
+    """A table of the algorithms, the best one first."""
+    report.say(f"## {experiment.title}\n\nThe paper: {experiment.claims}.")
+    parameters = {algorithm.name: algorithm.parameter for algorithm in experiment.algorithms}
+    rows = []
     for name, (best, curves) in sorted(results.items(), key=lambda item: item[1][1][:, -1].mean()):
         final = curves[:, -1]
-        parameter = "" if best is None else f"{by_name[name].parameter} {best:g}"
-        expected = experiment.expected.get(name, "")
-        lines.append(f"| {name} | {final.mean():.0f} | {final.std():.0f} | {expected} | {parameter} |")
-    return lines
+        expected = str(experiment.expected.get(name, ""))
+        parameter = "" if best is None else f"{parameters[name]} {best:g}"
+        rows.append([name, f"{final.mean():.0f}", f"{final.std():.0f}", expected, parameter])
+    report.table(["algorithm", "mistakes", "±", "expected", "parameter"], rows)
 
 
-def verdicts(clean: dict[str, float], noisy: dict[str, float]) -> list[str]:
-    """What the papers claim, and whether it came out."""
+def verdicts(clean: dict[str, float], noisy: dict[str, float]) -> list[tuple[str, str]]:
+    """The claims of the papers, and whether they hold here."""
 
-    def more(one: str, other: str) -> str:
-        return f"{100 * (clean[one] / clean[other] - 1):+.0f} %"
+    def difference(variance: str, stdev: str) -> str:
+        return f"{100 * (clean[variance] / clean[stdev] - 1):+.0f} %"
 
     first = min(clean["perceptron"], clean["PA-I"])
     second = {name: value for name, value in clean.items() if name not in ("perceptron", "PA-I")}
@@ -176,8 +180,8 @@ def verdicts(clean: dict[str, float], noisy: dict[str, float]) -> list[str]:
     checks = [
         ("second-order below first-order", max(second.values()) < first),
         (
-            f"CW-variance above CW-stdev: {', '.join(more(*pair) for pair in pairs)} diagonal (l2, kl, exact; paper "
-            f"+8 %), {more('CW-variance full', 'CW-stdev full')} full (paper +17 %)",
+            f"CW-variance above CW-stdev: {', '.join(difference(*pair) for pair in pairs)} diagonal (l2, kl, exact; "
+            f"paper +8 %), {difference('CW-variance full', 'CW-stdev full')} full (paper +17 %)",
             all(clean[variance] > clean[stdev] for variance, stdev in (*pairs, ("CW-variance full", "CW-stdev full"))),
         ),
         ("CW full below CW diagonal", max(clean[f"CW-{form} full"] for form in ("variance", "stdev"))
@@ -186,16 +190,12 @@ def verdicts(clean: dict[str, float], noisy: dict[str, float]) -> list[str]:
         ("with noise: AROW full below AROW diagonal", arow["AROW full"] == min(arow.values())),
         ("with noise: CW full above CW diagonal", noisy["CW-variance full"] > noisy["CW-variance diagonal kl"]),
     ]  # fmt: skip
-    return ["| claim | here |", "|---|---|", *(f"| {claim} | {'yes' if holds else 'NO'} |" for claim, holds in checks)]
+    return [(claim, "yes" if holds else "NO") for claim, holds in checks]
 
 
-def plot(results: dict[str, dict[str, tuple[float | None, np.ndarray]]], path: Path) -> None:
-    """Learning curves: one line for each algorithm, named where it ends."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
+def plot(results: dict[str, Results], path: Path) -> None:
+    """Learning curves: one line for each algorithm, with its name at the end."""
+    plt = pyplot()
     figure, axes = plt.subplots(1, 2, figsize=(13, 6), constrained_layout=True)
     for axis, (title, curves) in zip(axes, results.items(), strict=True):
         ends = []
@@ -209,7 +209,7 @@ def plot(results: dict[str, dict[str, tuple[float | None, np.ndarray]]], path: P
                 axis.fill_between(rounds, mean - spread, mean + spread, color=color, alpha=0.12, linewidth=0)
             ends.append((mean[-1], name, color))
         low, gap = -np.inf, axis.get_ylim()[1] / 30
-        for value, name, color in sorted(ends):  # labels that would lie on each other move up
+        for value, name, color in sorted(ends):  # overlapping labels move up
             low = max(value, low + gap)
             axis.annotate(name, (len(mean), low), xytext=(6, 0), textcoords="offset points", color=color, fontsize=8.5,
                           va="center", annotation_clip=False)  # fmt: skip
@@ -234,22 +234,22 @@ COLORS = {
 
 
 def main(words: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench synthetic", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    parser = suite_parser("synthetic", __doc__)
+    parser.add_argument(
+        "--runs", type=positive(int), default=100, metavar="N", help="runs to average; a tenth more for tuning (100)"
     )
-    parser.add_argument("--runs", type=int, default=100, help="that are averaged (default: 100); a tenth more to tune")
-    parser.add_argument("--plot", type=Path, help="picture to write")
-    parser.add_argument("--markdown", type=Path, help="page to write")
-    arguments = parser.parse_args(words)
+    parser.add_argument("--plot", type=writable_file, metavar="FILE", help="also draw a plot to a file")
+    options = parser.parse_args(words)
+    report = Report("synthetic", options)
     start = time.perf_counter()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of each worker
     with ProcessPoolExecutor() as pool:
-        results = {experiment.title: conduct(experiment, arguments.runs, pool) for experiment in (CLEAN, NOISY)}
+        results = {experiment.title: conduct(experiment, options.runs, pool) for experiment in (CLEAN, NOISY)}
+    for experiment in (CLEAN, NOISY):
+        report_experiment(report, experiment, results[experiment.title])
     finals = [{name: float(curves[:, -1].mean()) for name, (_, curves) in of.items()} for of in results.values()]
-    lines = [*report(CLEAN, results[CLEAN.title]), "", *report(NOISY, results[NOISY.title]), "", *verdicts(*finals)]
-    lines += ["", f"{arguments.runs} runs; {time.perf_counter() - start:.0f} s."]
-    print("\n".join(lines))
-    if arguments.markdown:
-        arguments.markdown.write_text("\n".join(lines) + "\n")
-    if arguments.plot:
-        plot(results, arguments.plot)
+    report.table(["claim", "here"], verdicts(*finals))
+    report.say(f"{options.runs} runs; {time.perf_counter() - start:.0f} s.")
+    report.close()
+    if options.plot:
+        plot(results, options.plot)

@@ -1,12 +1,12 @@
-"""Make the text files that `parse` and `train` read, unless they are there, and print their folder.
+"""Make the text files that `parse` and `train` read, unless they exist, and print their folder.
 
     python -m bench.text_files [--scale S]
 
 Each is written twice, in svmlight's format (.svm, columns from 1 on) and in Vowpal Wabbit's (.vw), about 90 MB each:
-``decimals`` has 75 decimals a row and 47 thousand features, ``counts`` 150 counts and 3 million features, ``wide`` the
-75 decimals and the 3 million features; ``ten`` is the first ten lines of ``decimals``.  They are kept in a folder of
-CWLEARN_CACHE (see bench.cache).  They are made by a program of its own, so that a benchmark
-never holds big arrays.
+``decimals`` has 75 decimals per row and 47 thousand features, ``counts`` has 150 counts per row and 3 million features,
+``wide`` has 75 decimals per row and 3 million features; ``ten`` is the first ten lines of ``decimals``.  The files are
+kept in the cache (see `bench.cache`).  This is a program of its own, so that a benchmark never has large arrays in
+memory.
 """
 
 import argparse
@@ -17,19 +17,19 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.cache import kept_folder
+from bench.cache import cached_folder
 
-KINDS = {  # the form of a pair, nonzeros of a row, features
+KINDS = {  # format of a pair, nonzeros per row, features
     "decimals": ("%d:%.6f", 75, 47_000),
     "counts": ("%d:%d", 150, 3_000_000),
     "wide": ("%d:%.6f", 75, 3_000_000),
 }
-BITS = {"counts": 22}  # of Vowpal Wabbit, a place for each feature; else 18, its default
+BITS = {"counts": 22}  # of Vowpal Wabbit's hashes, so that each feature has its own weight; else 18, its default
 FEATURES = {kind: KINDS[kind][2] for kind in ("decimals", "counts")}
 
 
 class Files:
-    """The files of one scale, and the same so many times over, made when asked for."""
+    """The files of one scale, also repeated several times; made at the first use."""
 
     def __init__(self, scale: float) -> None:
         make = [sys.executable, "-m", "bench.text_files", "--scale", str(scale)]
@@ -50,10 +50,10 @@ class Files:
 
 
 def columns(n_rows: int, nonzeros: int, n_features: int, rng: np.random.Generator) -> np.ndarray:
-    """Return ascending columns from 1 on, the frequent ones first and as uneven as words (compare datasets.zipf)."""
+    """Ascending columns from 1 on, the frequent ones first and as uneven as words (compare `datasets.zipf`)."""
     drawn = 2 * nonzeros
     last, place = n_features - drawn, np.arange(drawn)
-    # One draw from each of equal parts of [0, 1), so that hardly any are equal; those that are move up.  Half is kept.
+    # One draw from each of equal parts of [0, 1), so that few are equal; equal ones move up.  Half of them are kept.
     part = (place + rng.random((n_rows, drawn))) / drawn
     rank = np.minimum((1 - part * (1 - (last + 1) ** -0.1)) ** -10, last).astype(np.int64)
     distinct = np.maximum.accumulate(rank - place, axis=1) + place
@@ -63,11 +63,11 @@ def columns(n_rows: int, nonzeros: int, n_features: int, rng: np.random.Generato
 
 def values(kind: str, rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
     decimals = np.maximum(1 - rng.random(shape), 1e-6)
-    return 1 + np.floor(0.2 / (1.005 - decimals)) if kind == "counts" else decimals  # four counts of five are 1
+    return 1 + np.floor(0.2 / (1.005 - decimals)) if kind == "counts" else decimals  # four of five counts are 1
 
 
 def labels(column: np.ndarray, value: np.ndarray, n_features: int, rng: np.random.Generator) -> np.ndarray:
-    """Return the side of a hyperplane, -1 or 1, of which a tenth is wrong."""
+    """The side of a hyperplane, -1 or 1; a tenth of the labels are wrong."""
     margin = (rng.standard_normal(n_features + 1)[column] * value).sum(axis=1)
     return np.where((margin > np.median(margin)) ^ (rng.random(len(margin)) < 0.1), 1, -1)
 
@@ -103,7 +103,7 @@ def main() -> None:
             write(folder, kind, n_rows)
         write_ten(folder)
 
-    folder = kept_folder(f"text-{n_rows}-{key:08x}", make)
+    folder = cached_folder(f"text-{n_rows}-{key:08x}", make)
     print(folder)
 
 

@@ -1,4 +1,4 @@
-"""Candidates that take turns, and what is said of their seconds."""
+"""Times of candidates that take turns."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any
 
 from tqdm import tqdm
 
+Runner = Callable[[], float]  # does some work and returns its seconds
+
 
 @dataclass(frozen=True)
 class Times:
@@ -19,7 +21,7 @@ class Times:
 
     @property
     def best(self) -> float:
-        """What to compare by: whatever else the machine does can only add time."""
+        """The number to compare: other load on the machine can only add time."""
         return min(self.seconds)
 
     @property
@@ -28,12 +30,12 @@ class Times:
 
     @property
     def spread(self) -> float:
-        """From the fastest to the slowest round, as a part of the median."""
+        """The difference of the slowest and the fastest round, as a part of the median."""
         return (max(self.seconds) - min(self.seconds)) / self.median
 
 
-def contest(candidates: Mapping[str, Callable[[], float]], repeat: int, once: Collection[str] = ()) -> dict[str, Times]:
-    """The seconds of each, all taking turns; those named in `once` have a single turn."""
+def time_in_turns(candidates: Mapping[str, Runner], repeat: int, once: Collection[str] = ()) -> dict[str, Times]:
+    """Run all candidates in each round; those named in `once` run in the first round only."""
     seconds: dict[str, list[float]] = {name: [] for name in candidates}
     turns = [(turn, name) for turn in range(repeat) for name in candidates if turn == 0 or name not in once]
     for _, name in tqdm(turns, leave=False, disable=None):
@@ -42,6 +44,7 @@ def contest(candidates: Mapping[str, Callable[[], float]], repeat: int, once: Co
 
 
 def timed(action: Callable[[], Any]) -> float:
+    """The seconds that an action takes."""
     start = time.perf_counter()
     action()
     return time.perf_counter() - start

@@ -1,8 +1,9 @@
 """From text to a model, by command: against Vowpal Wabbit, LIBLINEAR and scikit-learn.
 
-Each run is a whole process: its start, one pass over a file that is in the page cache, saving the model.  LIBLINEAR is
-the command liblinear-train (Debian: liblinear-tools); whoever fails on ten lines is reported as missing.  At full scale
-the files take 5 GB of the folder CWLEARN_CACHE, and 3 GB more for a while.
+Each run is a whole process: its start, one pass over a file that is in the page cache, saving the model.  The peers are
+those of this Python and of the PATH (LIBLINEAR: liblinear-train, from Debian's liblinear-tools).  A candidate that
+fails on ten lines is reported as missing.  At full scale the files take 5 GB of the folder CWLEARN_CACHE, and 3 GB more
+for a while.
 """
 
 from __future__ import annotations
@@ -14,38 +15,38 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from bench.processes import Run, present, run
-from bench.promises import promise, report_promises, speed_ups
-from bench.report import Report, Row, parser, positive
+from bench.peer_commands import PEERS
+from bench.processes import Run, available, run
+from bench.report import Report, Row, positive, suite_parser
+from bench.targets import report_targets, speed_up_rows, target_row
 from bench.text_files import BITS, FEATURES, Files
-from bench.timing import Times, contest
+from bench.timing import Times, time_in_turns
 
-SGD = """
-import pickle, sys
-from sklearn.datasets import load_svmlight_file
-from sklearn.linear_model import SGDClassifier
-X, y = load_svmlight_file(sys.argv[1], zero_based=True)
-X.indices, X.indptr = X.indices.astype("int32"), X.indptr.astype("int32")  # SGDClassifier refuses those that it gets
-pickle.dump(SGDClassifier(max_iter=1, tol=None).fit(X, y), open(sys.argv[2], "wb"))
-"""
 TRAINERS = {
-    "cwlearn": "PYTHON -m cwlearn train FILE -m MODEL -a arow --epochs 1 --quiet",
-    "Vowpal Wabbit": "PYTHON -m vowpalwabbit -d FILE --loss_function hinge -f MODEL --quiet -b BITS",
-    "LIBLINEAR": "liblinear-train -q -s 1 -e 1e9 FILE MODEL",  # so lax that it stops after one iteration
-    "scikit-learn": "PYTHON -c SGD FILE MODEL",
+    "cwlearn": PEERS["cwlearn AROW"],
+    "Vowpal Wabbit": PEERS["Vowpal Wabbit"],
+    "LIBLINEAR": PEERS["LIBLINEAR"],
+    "scikit-learn": PEERS["scikit-learn SGD"],
 }
 SPEED_UPS = {"Vowpal Wabbit": {1: 3, 10: 5}, "LIBLINEAR": {1: 6, 10: 15}, "scikit-learn": {1: 20, 10: 50}}
 
 
 def train(name: str, files: Files, kind: str, times: int = 1) -> Run:
-    bits = str(BITS.get(kind, 18))
-    text = files.path(kind, times, "vw" if name == "Vowpal Wabbit" else "svm")
+    """One pass of a candidate over a file that is repeated so many times."""
+    peer = TRAINERS[name]
+    data = files.path(kind, times, peer.suffix)
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "model"
-        stands_for = {"PYTHON": sys.executable, "FILE": str(text), "MODEL": str(model), "BITS": bits, "SGD": SGD}
-        done = run(*(stands_for.get(word, word) for word in TRAINERS[name].split()))
+        values: dict[str, Callable[[], object]] = {
+            "PYTHON": lambda: sys.executable,
+            "LIBLINEAR_TRAIN": lambda: "liblinear-train",
+            "TRAIN": lambda: data.with_suffix(""),
+            "MODEL": lambda: model,
+            "BITS": lambda: BITS.get(kind, 18),
+        }
+        process = run(*peer.command(peer.train, 1, values))
         assert model.stat().st_size > 0
-    return done
+    return process
 
 
 def seconds_of(name: str, files: Files, kind: str, times: int = 1) -> float:
@@ -54,38 +55,39 @@ def seconds_of(name: str, files: Files, kind: str, times: int = 1) -> float:
 
 def one_pass(report: Report, files: Files, options: argparse.Namespace, times: int = 1) -> None:
     slow = "scikit-learn" if times > 1 else ""
-    names = present(TRAINERS, lambda name: train(name, files, "ten"))
-    kept: list[Row] = []
+    names = available(TRAINERS, lambda name: train(name, files, "ten"))
+    targets: list[Row] = []
     for kind in FEATURES:
         run("wc", files.path(kind, times), files.path(kind, times, "vw"))  # into the page cache
-        scaled = options.skip_slow and slow in names
-        runs = {name: partial(seconds_of, name, files, kind, times) for name in names if not (scaled and name == slow)}
-        found = contest(runs, options.repeat, [slow])
-        if scaled:
+        extrapolated = options.skip_slow and slow in names
+        candidates = [name for name in names if not (extrapolated and name == slow)]
+        runs = {name: partial(seconds_of, name, files, kind, times) for name in candidates}
+        seconds = time_in_turns(runs, options.repeat, [slow])
+        if extrapolated:
             start, part = seconds_of(slow, files, "ten"), seconds_of(slow, files, kind)
-            found[slow] = Times((start + times * (part - start),))
-            report.say(f"The seconds of scikit-learn are scaled up from {files.megabytes(kind):.0f} MB.")
+            seconds[slow] = Times((start + times * (part - start),))
+            report.say(f"The seconds of scikit-learn are extrapolated from {files.megabytes(kind):.0f} MB.")
         size = files.megabytes(kind, times)
-        speeds = {name: f"{size / of.best:,.0f}" for name, of in found.items()}
-        report.contest(f"training on {kind}, {size:,.0f} MB", found, {"MB/s": speeds})
-        kept += speed_ups(kind, found, "cwlearn", {name: target[times] for name, target in SPEED_UPS.items()})
-    report_promises(report, kept)
+        speeds = {name: f"{size / of.best:,.0f}" for name, of in seconds.items()}
+        report.times(f"training on {kind}, {size:,.0f} MB", seconds, {"MB/s": speeds})
+        targets += speed_up_rows(kind, seconds, "cwlearn", {name: aim[times] for name, aim in SPEED_UPS.items()})
+    report_targets(report, targets)
 
 
 def linear(report: Report, files: Files, options: argparse.Namespace) -> None:
     tasks = [("ten", 1), *((kind, times) for kind in FEATURES for times in (1, 10)), ("wide", 1)]
     runs = {f"{kind} x {times}": partial(seconds_of, "cwlearn", files, kind, times) for kind, times in tasks}
-    found = contest(runs, 3 * options.repeat)
-    report.contest("cwlearn train", found, {})
-    beyond = {name: of.best - found["ten x 1"].best for name, of in found.items()}
-    kept = []
+    seconds = time_in_turns(runs, 3 * options.repeat)
+    report.times("cwlearn train", seconds, {})
+    without_start = {name: of.best - seconds["ten x 1"].best for name, of in seconds.items()}
+    targets = []
     for kind in FEATURES:
-        ratio = beyond[f"{kind} x 10"] / beyond[f"{kind} x 1"]
+        ratio = without_start[f"{kind} x 10"] / without_start[f"{kind} x 1"]
         what = f"{kind}: ten times the rows, without start-up"
-        kept.append(promise(what, "≤ 10.5 x", f"{ratio:.2f} x", ratio <= 10.5))
-    ratio = beyond["wide x 1"] / beyond["decimals x 1"]
+        targets.append(target_row(what, "≤ 10.5 x", f"{ratio:.2f} x", ratio <= 10.5))
+    ratio = without_start["wide x 1"] / without_start["decimals x 1"]
     what = "as many nonzeros in 3 million features as in 47 thousand, without start-up"
-    report_promises(report, [*kept, (what, "cache effects only", f"{ratio:.2f} x", "")])
+    report_targets(report, [*targets, (what, "cache effects only", f"{ratio:.2f} x", "")])
 
 
 def memory(report: Report, files: Files, options: argparse.Namespace) -> None:
@@ -95,9 +97,9 @@ def memory(report: Report, files: Files, options: argparse.Namespace) -> None:
         peak = train("cwlearn", files, "counts", times).peak / 1e6
     finally:
         files.path("counts", times).unlink()
-    what = f"peak of memory, one pass over {files.megabytes('counts', times):,.0f} MB of counts"
-    target = f"< {limit:.0f} MB (300 MB + 8 bytes a feature)"
-    report_promises(report, [promise(what, target, f"{peak:.0f} MB", peak < limit)])
+    what = f"peak memory of one pass over {files.megabytes('counts', times):,.0f} MB of counts"
+    target = f"< {limit:.0f} MB (300 MB + 8 bytes per feature)"
+    report_targets(report, [target_row(what, target, f"{peak:.0f} MB", peak < limit)])
 
 
 PARTS: dict[str, Callable[[Report, Files, argparse.Namespace], None]] = {
@@ -109,16 +111,16 @@ PARTS: dict[str, Callable[[Report, Files, argparse.Namespace], None]] = {
 
 
 def main(words: Sequence[str]) -> None:
-    flags = parser("train", __doc__, repeat=3)
-    flags.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART", help=", ".join(PARTS))
-    flags.add_argument(
+    parser = suite_parser("train", __doc__, repeat=3)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART", help=", ".join(PARTS))
+    parser.add_argument(
         "--scale", type=positive(float), default=1, help="part of the rows, to try things out (default: 1)"
     )
-    flags.add_argument("--skip-slow", action="store_true", help="scale scikit-learn up from 90 MB to 1 GB")
-    options = flags.parse_args(words)
-    report, files = Report("train", options.json), Files(options.scale)
+    parser.add_argument("--skip-slow", action="store_true", help="extrapolate scikit-learn from 90 MB to 1 GB")
+    options = parser.parse_args(words)
+    report, files = Report("train", options), Files(options.scale)
     if options.scale != 1:
-        report.say(f"A trial with {options.scale} of the rows: the targets are not meant for it.")
+        report.say(f"A trial with {options.scale} of the rows: the targets are meant for all rows.")
     for part in options.only:
         report.say(f"## {part}")
         PARTS[part](report, files, options)

@@ -1,11 +1,12 @@
-"""Fitting estimators on a Dask cluster: `cwlearn.distributed.fit`."""
+"""Fitting estimators on many shards at once, in threads or on a Dask cluster: `cwlearn.distributed.fit`."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -14,129 +15,174 @@ from cwlearn.core.class_labels import check_labels, check_types
 from cwlearn.core.learner import Learner, label_text
 from cwlearn.core.parameters import COUNT, is_number, label_value, require
 from cwlearn.estimators.base import Linear, warn_of_unsolved
-from cwlearn.parallel.cluster import Here, is_client, train_on
-from cwlearn.parallel.shards import Sharing, train_in_threads
-from cwlearn.parallel.sources import as_list, named
-from cwlearn.parallel.tasks import Plan
+from cwlearn.parallel.shards import Sharing, ignore_progress
+from cwlearn.parallel.sources import DaskShards, Pair, Path, checked_shards, named_shards
+from cwlearn.parallel.tasks import Plan, is_text
+from cwlearn.parallel.threads import LocalClient, train_in_threads
 from cwlearn.text.run import Resources
 from cwlearn.text.sources import split as _split
 from cwlearn.text.svmlight import Reading
 from cwlearn.utils.machine import usable_cores
-from cwlearn.utils.messages import say
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 __all__ = ["fit", "split"]
 
+EstimatorT = TypeVar("EstimatorT", bound=Linear)
+
 
 def split(path: str | os.PathLike[str], pieces: int) -> list[str]:
-    """A large plain text file as up to so many shards: ranges of its bytes, cut at line ends."""
+    """Cut a large text file into shards for `fit`.
+
+    Parameters
+    ----------
+    path : path of an svmlight file
+        A compressed file cannot be cut and becomes one shard.
+    pieces : int
+        The largest number of shards.
+
+    Returns
+    -------
+    list of paths
+        Each stands for a range of bytes of the file, from the beginning of a line to the end of a line.
+    """
     require("pieces", pieces, COUNT)
-    os.stat(path)  # which complains if there is none
+    os.stat(path)  # raises an error if there is no file
     return _split(os.fsdecode(path), pieces)
 
 
 def fit(
-    estimator: Linear,
-    shards: Any,
-    client: Any = None,
+    estimator: EstimatorT,
+    shards: Iterable[Path] | Iterable[Pair] | DaskShards,
+    client: Client | None = None,
     rounds: int = 1,
-    how: str = "posterior",
+    how: Literal["posterior", "kl", "l2"] = "posterior",
     *,
     labels: Sequence[Any] | None = None,
-    hash_bits: int | None = None,
     n_features: int | None = None,
+    hash_bits: int | None = None,
+    unsorted: Literal["error", "sort"] = "error",
+    on_bad_line: Literal["error", "skip"] = "error",
+    max_bad: int = 100,
+    max_line: int = 1 << 30,
     skip_bad_shards: bool = False,
-    report: Callable[[int], object] = lambda done: None,
-    **reading: Any,
-) -> Linear:
-    """Fit an estimator on many shards at once, and merge their models, on the workers of a Dask cluster or in threads.
+    report: Callable[[int], object] = ignore_progress,
+) -> EstimatorT:
+    """Fit an estimator on many shards at once, in threads or on a Dask cluster, and merge the models.
 
-    Each shard is learned from with the parameters of the estimator, from the same beginning and, if rows are shuffled,
-    with a seed of its own; the models are summed in a tree.  They stay on the workers: only the last one comes to the
-    client.  The same shards give the same bits, whatever the number of workers, and though one of them dies and its
-    work is done again.
+    Every shard is learned from with the parameters of the estimator and from the same beginning.  If rows are shuffled,
+    every shard has its own seed.  The models are summed in a tree.  On a cluster they stay on the workers: only the
+    last model comes to the client.  The same shards give the same bits for any number of workers, also if a worker dies
+    and its tasks run again.
 
     Parameters
     ----------
     estimator : a linear estimator of this package
-        It is fitted and returned; with `warm_start`, every shard begins with what it has learned before.
-    shards : a list of paths, or of (X, y) pairs; a pair of Dask arrays; or a Dask bag
-        Paths are svmlight text, which the workers must find under the same names; `split` cuts a large file into such
-        shards.  Dask arrays are taken by their blocks of rows, each with all columns.  A partition of a bag is a list
-        of (X, y) pairs.  What is not text stays in the memory of the cluster for as long as the run takes: what Dask
-        computes on the workers, pairs that are given here on the scheduler, too.
+        It is fitted and returned.  With `warm_start`, every shard begins with the model of the last fit.
+    shards : list of paths, list of (X, y) pairs, pair of Dask arrays, or Dask bag
+        Paths are svmlight files, which the workers must find under the same names; `split` cuts a large file into
+        shards.  Each block of rows of Dask arrays is a shard.  Each partition of a bag is a shard and a list of (X, y)
+        pairs.  Matrices stay in the memory of the cluster during the run; pairs in a list also stay on its scheduler.
     client : dask.distributed.Client, optional
-        By default there is no cluster, and threads of this process learn, one for each core that may be used.  Nothing
-        listens to the network then.  Whoever can reach the scheduler of a cluster can run code on it, so it must be as
-        well protected as your account.
-    rounds : int
-        How often to train on all shards; from the second time on they begin with the last merged model.
-    how : "posterior", "kl" or "l2"
-        How models are merged: see `cwlearn.merge`.
-    labels : optional
-        All labels there are.  By default they are looked for in the shards; if one turns up that was overlooked, all
-        shards are learned from again.
-    hash_bits, n_features : int, optional
-        Of text: as in `train_svmlight`.
-    skip_bad_shards : bool
-        Leave out shards that cannot be read or learned from, with a line on standard error, instead of failing.
-    report : callable
-        Hears 1 for every shard that is done, and -n where n of them must be done again.
-    reading
-        Of text: the options of `cwlearn.text.svmlight.Reading`.
+        By default threads of this process learn, one for each usable core, and no network port is opened.  Anyone who
+        can reach the scheduler of a cluster can run code on it, so protect it as well as your account.
+    rounds : int, default=1
+        How often to train on all shards.  From the second round on they begin with the last merged model.
+    how : {"posterior", "kl", "l2"}, default="posterior"
+        How to merge the models: see `cwlearn.merge`.
+    labels : sequence of labels, optional
+        All labels of the shards.  By default they are found by sampling.  If a label is not in the sample, all shards
+        are learned from again.
+    n_features : int, optional
+        Columns of the model.  By default as many as the texts have.  For paths only.
+    hash_bits : int, optional
+        Hash the indices to so many bits, which makes 2^bits columns.  For paths only.
+    unsorted : {"error", "sort"}, default="error"
+        What to do with a line whose indices do not rise.  For paths only.
+    on_bad_line : {"error", "skip"}, default="error"
+        Stop at the first bad line, or leave out its row.  For paths only.
+    max_bad : int, default=100
+        How many bad lines of all shards may be skipped.  For paths only.
+    max_line : int, default=2**30
+        Bytes of the longest line.  For paths only.
+    skip_bad_shards : bool, default=False
+        Leave out shards that cannot be read or learned from, with a warning for each, instead of failing.
+    report : callable, optional
+        Called with 1 for every finished shard, and with -n if n shards must be learned from again.
+
+    Returns
+    -------
+    estimator
+        The same object, fitted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cwlearn import AROWClassifier, distributed
+    >>> pairs = [(np.eye(2), [0, 1]), (2 * np.eye(2), [0, 1])]
+    >>> distributed.fit(AROWClassifier(random_state=0), pairs).predict(np.eye(2)).tolist()
+    [0, 1]
     """
     if not isinstance(estimator, Linear):
         raise TypeError(f"expected a linear estimator of cwlearn, such as AROWClassifier(), got {estimator!r}")
-    if client is not None and not is_client(client):
-        raise TypeError(f"client must be a dask.distributed.Client, such as Client('tcp://host:8786'), got {client!r}")
+    if not callable(report):
+        raise TypeError(f"`report` must be callable, got {report!r}")
+    if client is not None:
+        from cwlearn.parallel import cluster  # needs Dask, which threads do not
+
+        cluster.check_client(client)
     rule, training, _ = estimator._options()
     sharing = Sharing(usable_cores(), rounds=rounds, how=how, skip_bad_shards=skip_bad_shards)
-    if not callable(report):
-        raise TypeError(f"report must be callable, got {report!r}")
-    for name in reading:
-        if name not in (known := [item.name for item in fields(Reading)]):
-            raise TypeError(f"fit() got an unexpected argument {name!r}; those for reading text are {', '.join(known)}")
-    for_text = {**reading, **({"hash_bits": hash_bits} if hash_bits else {})}
-    for_text |= {"n_features": n_features} if n_features else {}
-    go_on = training.warm_start and estimator.__sklearn_is_fitted__()
-    base = estimator._learner if go_on else None
+    reading = Reading(unsorted=unsorted, on_bad_line=on_bad_line, max_bad=max_bad, max_line=max_line)
+    resources = Resources(n_features, hash_bits)
+    base = estimator._learner if training.warm_start and estimator.__sklearn_is_fitted__() else None
     if base is not None:
-        base.reconfigure(rule, training)  # which says what cannot change
+        base.reconfigure(rule, training)  # raises an error if a parameter may not change
     seed = int(check_random_state(estimator.random_state).randint(2**31)) if training.shuffle else 0
-    plan = Plan(rule, training, how, Reading(**reading), Resources(n_features, hash_bits), seed=seed)
-    given = as_list(shards)
-    texts = isinstance(given, list) and isinstance(given[0], str)
-    if for_text and not texts:
-        raise ValueError(f"{next(iter(for_text))} is for shards of text, and these are matrices")
-    plan = _with_labels(plan, labels, texts, base)
+    checked = checked_shards(shards)
+    texts = isinstance(checked, list) and is_text(checked[0])
+    if not texts:
+        _refuse_text_options(resources, reading)
+    plan = Plan(rule, training, how, reading, resources, seed=seed)
+    plan = _with_given_labels(plan, labels, texts, base)
+    named = [*named_shards(checked, LocalClient() if client is None else client)]
     if client is None:
-        learner, told = train_in_threads(list(named(given, Here())), sharing, plan, base, report)
+        learner, result = train_in_threads(named, plan, sharing, base, report)
     else:
-        learner, told = train_on(client, list(named(given, client)), plan, rounds, base, skip_bad_shards, report)
-    for failure in told.failures.values():
-        say(f"shard left out: {failure}")
-    before = base.statistics["unsolved"] if base else 0
+        learner, result = cluster.train_on_cluster(client, named, plan, sharing, base, report)
+    for failure in result.failures.values():
+        warnings.warn(f"shard left out: {failure}", stacklevel=2)
     estimator._adopt(learner)
-    warn_of_unsolved(learner.statistics["unsolved"] - before)
+    warn_of_unsolved(learner.statistics["unsolved"] - (base.statistics["unsolved"] if base else 0))
     return estimator
 
 
-def _with_labels(plan: Plan, labels: Sequence[Any] | None, texts: bool, base: Learner | None) -> Plan:
-    """The plan with the labels that were given."""
+def _refuse_text_options(*groups: Resources | Reading) -> None:
+    """Refuse options that say how to read text, for shards that are matrices."""
+    for group in groups:
+        for item in fields(group):
+            if getattr(group, item.name) != item.default:
+                raise ValueError(f"`{item.name}` is for shards of text, and these are matrices")
+
+
+def _with_given_labels(plan: Plan, labels: Sequence[Any] | None, texts: bool, base: Learner | None) -> Plan:
+    """The plan with the labels that the caller gives."""
     if plan.rule.task == "regression":
         if labels is not None:
-            raise ValueError("labels are for classifiers, not for a regression")
+            raise ValueError("`labels` are for classifiers, not for a regression")
         return replace(plan, classes=np.empty(0))
     if labels is None:
         return plan
     check_types(labels)
     classes = np.unique(np.asarray(labels))
     if base is not None and not np.array_equal(classes, base.classes):
-        raise ValueError(f"labels must be those that the model has, {base.classes.tolist()}, got {labels!r}")
+        raise ValueError(f"`labels` must be those of the model, {base.classes.tolist()}, got {labels!r}")
     if np.ndim(labels) != 1 or len(classes) < 2:
-        raise ValueError(f"labels must be two or more different ones, got {labels!r}")
+        raise ValueError(f"`labels` must be two or more different ones, got {labels!r}")
     if not texts:
         check_labels(classes)
         return replace(plan, classes=classes)
     if not all(is_number(label) and np.isfinite(label) for label in classes.tolist()):
-        raise ValueError(f"labels of svmlight text must be numbers, got {labels!r}")
+        raise ValueError(f"`labels` of svmlight text must be numbers, got {labels!r}")
     return replace(plan, labels={label_value(label): label_text(label) for label in classes})

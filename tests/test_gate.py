@@ -1,7 +1,8 @@
-"""The gate of CI: a slower loop fails it and is named, noise does not."""
+"""The speed gate of CI: a slower loop fails it and is named; noise does not."""
 
 from __future__ import annotations
 
+import importlib.util
 import json
 
 import pytest
@@ -9,12 +10,12 @@ import pytest
 from bench import gate
 from cwlearn.core.states import diagonal as diagonal_state
 
-AROW = next(name for name in gate.WATCHED if name.startswith("AROW"))
+AROW = next(name for name in gate.RATIOS if name.startswith("AROW"))
 
 
 def measured(*ratios):
-    found = iter(ratios)
-    return lambda: next(found)
+    remaining = iter(ratios)
+    return lambda: next(remaining)
 
 
 def test_a_ratio_near_its_baseline_passes_at_once():
@@ -27,15 +28,15 @@ def test_noise_is_measured_again_and_passes():
     assert len(verdict.ratios) == 4
 
 
-def test_what_stays_slow_fails_after_three_more_measurements_and_is_named():
+def test_a_ratio_that_stays_low_fails_after_three_more_measurements_and_is_named():
     verdict = gate.judge("loop", measured(0.5, 0.6, 0.69, 0.6), baseline=1.0)
     assert not verdict.passed
     assert str(verdict) == "loop: measured 0.5, 0.6, 0.69, 0.6, at best 69% of the baseline 1"
 
 
 def test_a_kernel_that_is_slowed_on_purpose_fails(monkeypatch):
-    """By the baseline of this machine and this build, which may have bounds checks."""
-    baseline = {AROW: gate.ratio(gate.WATCHED[AROW](), 10)}
+    """With a baseline of this machine and this build, which may have bounds checks."""
+    baseline = {AROW: gate.ratio(gate.RATIOS[AROW](), 10)}
     learn_rows = diagonal_state.learn_rows
 
     def slowed(cells, *others):
@@ -51,7 +52,7 @@ def test_a_kernel_that_is_slowed_on_purpose_fails(monkeypatch):
 
 @pytest.fixture
 def committed(monkeypatch, tmp_path):
-    """Write a baseline of this kind of machine, or another one."""
+    """A function that writes a baseline, of this kind of machine or of another one."""
     monkeypatch.setattr(gate, "BASELINE", tmp_path / "baseline.json")
     monkeypatch.setattr(gate, "_measure", lambda name, repeat: lambda: 0.5 if name == AROW else 1.0)
 
@@ -63,18 +64,24 @@ def committed(monkeypatch, tmp_path):
 
 
 def test_the_command_names_what_failed(committed):
-    committed(dict.fromkeys(gate.WATCHED, 1.0))
-    with pytest.raises(SystemExit, match=f"slower than it was:\n{AROW}: measured 0.5, 0.5, 0.5, 0.5"):
+    committed(dict.fromkeys(gate.RATIOS, 1.0))
+    with pytest.raises(SystemExit, match=f"slower than the baseline:\n{AROW}: measured 0.5, 0.5, 0.5, 0.5"):
         gate.main([])
 
 
 def test_the_baseline_of_another_kind_of_machine_fails_nothing(committed, capsys):
-    committed(dict.fromkeys(gate.WATCHED, 1.0), machine="abacus")
+    committed(dict.fromkeys(gate.RATIOS, 1.0), machine="abacus")
     gate.main([])
-    assert f"says nothing:\n\n{AROW}: measured 0.5" in capsys.readouterr().out
+    assert f"so these are no failures:\n\n{AROW}: measured 0.5" in capsys.readouterr().out
 
 
-def test_a_baseline_of_something_else_is_refused(committed):
+def test_a_baseline_with_other_ratios_is_refused(committed):
     committed({})
-    with pytest.raises(SystemExit, match="is not about what is watched"):
+    with pytest.raises(SystemExit, match="has other ratios than the gate"):
         gate.main([])
+
+
+def test_the_committed_baseline_names_compiled_modules_of_the_package():
+    """Otherwise every machine would be of another kind, and the gate would never fail."""
+    loops = json.loads(gate.BASELINE.read_text())["kind"]["loops"]
+    assert importlib.util.find_spec(f"cwlearn.text.{loops}") is not None

@@ -1,4 +1,4 @@
-"""LIBLINEAR's Python package: the seconds of one iteration over rows that it holds."""
+"""LIBLINEAR's Python package: the seconds of one iteration over rows in memory."""
 
 import sys
 import time
@@ -6,7 +6,7 @@ import time
 from liblinear.liblinearutil import problem, svm_read_problem, train
 
 y, X = svm_read_problem(sys.argv[1], return_scipy=True)
-held = problem(y, X)
+rows = problem(y, X)
 start = time.perf_counter()
-train(held, "-q -s 1 -e 1e9")
+train(rows, "-q -s 1 -e 1e9")
 print(time.perf_counter() - start)

@@ -1,4 +1,4 @@
-"""river: `train ALGORITHM TEXT MODEL PASSES`, `predict MODEL TEST OUT`, or the seconds: `memory ALGORITHM TEXT`."""
+"""river: `train ALGORITHM TEXT MODEL PASSES`, `predict MODEL TEST OUT`, `memory ALGORITHM TEXT` for seconds."""
 
 import pickle
 import sys
@@ -10,7 +10,7 @@ ALGORITHMS = {"logistic": linear_model.LogisticRegression, "pa": lambda: linear_
 
 
 def rows(path):
-    """As river's own iter_libsvm, which cannot read a row without features."""
+    """The rows of a file; river's own iter_libsvm cannot read a row without features."""
     with open(path) as file:
         for line in file:
             label, *pairs = line.split()
@@ -22,15 +22,15 @@ def learn(model, examples):
         model.learn_one(x, y > 0)
 
 
-what, *words = sys.argv[1:]
-if what == "train":
+command, *words = sys.argv[1:]
+if command == "train":
     algorithm, text, path, passes = words
     model = ALGORITHMS[algorithm]()
     for _ in range(int(passes)):
         learn(model, rows(text))
     with open(path, "wb") as file:
         pickle.dump(model, file)
-elif what == "predict":
+elif command == "predict":
     path, test, out = words
     with open(path, "rb") as file:
         model = pickle.load(file)
@@ -38,7 +38,7 @@ elif what == "predict":
         file.writelines("+1\n" if model.predict_one(x) else "-1\n" for x, _ in rows(test))
 else:
     algorithm, text = words
-    held = [*rows(text)]
+    examples = [*rows(text)]
     start = time.perf_counter()
-    learn(ALGORITHMS[algorithm](), held)
+    learn(ALGORITHMS[algorithm](), examples)
     print(time.perf_counter() - start)

@@ -9,8 +9,9 @@ from cwlearn.core.learner import Learner
 from cwlearn.core.rule import Rule
 from cwlearn.core.training import Training
 from cwlearn.errors import UsageError, shown
-from cwlearn.parallel.shards import Sharing, files_as_shards, train_in_threads
+from cwlearn.parallel.shards import Sharing, files_as_shards
 from cwlearn.parallel.tasks import Plan, ShardResult
+from cwlearn.parallel.threads import train_in_threads
 from cwlearn.text.run import Resources
 from cwlearn.text.sources import STDIN
 from cwlearn.text.svmlight import Reading
@@ -27,17 +28,17 @@ def learn_in_shards(
     resources: Resources,
     base: Learner | None,
 ) -> tuple[Learner, ShardResult]:
-    """Train, save the model, and report lines and shards that were left out."""
-    _check_usage(arguments, sharing, resources, base)
+    """Train, save the model, and report the shards and lines that were left out."""
+    _check_flags(arguments, sharing, resources, base)
     plan = Plan(rule, training, sharing.how, reading, resources, arguments.labels, seed=arguments.seed)
     bar = ProgressBar(arguments.quiet or arguments.json)
     try:
         if sharing.scheduler is None:
             shards = files_as_shards(arguments.data, sharing.workers or 1)
             bar.begin("learning", sharing.rounds * len(shards), " shards")
-            learner, result = train_in_threads(shards, sharing, plan, base, bar.advance)
+            learner, result = train_in_threads(shards, plan, sharing, base, bar.advance)
         else:
-            learner, result = _train_on_cluster(arguments.data, sharing, plan, base, bar)
+            learner, result = _train_on_cluster(sharing.scheduler, arguments.data, plan, sharing, base, bar)
     except KeyboardInterrupt:
         say(f"interrupted; {shown(arguments.model)} is not written")
         raise
@@ -51,32 +52,31 @@ def learn_in_shards(
     return learner, result
 
 
-def _check_usage(arguments: argparse.Namespace, sharing: Sharing, resources: Resources, base: Learner | None) -> None:
-    """Refuse flags that do not go with several workers."""
+def _check_flags(arguments: argparse.Namespace, sharing: Sharing, resources: Resources, base: Learner | None) -> None:
+    """Refuse flags that several workers do not support."""
     if arguments.checkpoint is not None:
-        raise UsageError("--checkpoint is not for several workers: a run that ends early begins again")
+        raise UsageError("--checkpoint is not for several workers: an interrupted run starts again")
     if arguments.verbose:
-        raise UsageError("--verbose shows how one model learns: it is not for several workers")
+        raise UsageError("--verbose is not for several workers: it shows how one model learns")
     if resources.threads is not None:
-        raise UsageError("--threads is for one model: with several workers each has one")
+        raise UsageError("--threads is not for several workers: each has one thread")
     if base is not None and base.unfinished is not None:
-        raise UsageError("a checkpoint goes on without --workers only: it knows how far one model has come")
+        raise UsageError("a checkpoint cannot be resumed by several workers: it belongs to the run of one model")
     if STDIN in arguments.data:
-        raise UsageError("standard input (-) cannot be shared by several workers")
+        raise UsageError("standard input (-) cannot be divided among several workers")
     if sharing.scheduler is not None and sharing.workers is not None:
-        raise UsageError("--workers is for this machine: with --scheduler the cluster has its own")
+        raise UsageError("--workers is for this machine: the cluster at --scheduler has its own workers")
 
 
 def _train_on_cluster(
-    paths: list[str], sharing: Sharing, plan: Plan, base: Learner | None, bar: ProgressBar
+    address: str, paths: list[str], plan: Plan, sharing: Sharing, base: Learner | None, bar: ProgressBar
 ) -> tuple[Learner, ShardResult]:
     try:
-        from cwlearn.parallel.cluster import connected, threads_of, train_on
+        from cwlearn.parallel.cluster import connected, count_threads, train_on_cluster
     except ImportError as error:
         raise UsageError(f"--scheduler: {error}") from None
 
-    assert sharing.scheduler is not None
-    with connected(sharing.scheduler) as client:
-        shards = files_as_shards(paths, threads_of(client))
+    with connected(address) as client:
+        shards = files_as_shards(paths, count_threads(client))
         bar.begin("learning", sharing.rounds * len(shards), " shards")
-        return train_on(client, shards, plan, sharing.rounds, base, sharing.skip_bad_shards, bar.advance)
+        return train_on_cluster(client, shards, plan, sharing, base, bar.advance)

@@ -15,7 +15,7 @@ from cwlearn.evaluation.comparison import Comparison
 from cwlearn.evaluation.rendering import render
 from cwlearn.evaluation.report_data_set import DataSetSection, section_of
 from cwlearn.evaluation.report_ranking import Ranking, ranking_of
-from cwlearn.utils.atomic_file import replace_file
+from cwlearn.utils.atomic_file import replaced_file
 
 
 class NoiseSection(NamedTuple):
@@ -53,11 +53,8 @@ def report(comparison: Comparison, path: str | os.PathLike[str]) -> None:
         The file to write.  One that is there is replaced in one step.
     """
     text = page(comparison).encode()
-
-    def write(file: IO[bytes]) -> None:
+    with replaced_file(path) as file:
         file.write(text)
-
-    replace_file(path, write)
 
 
 def page(comparison: Comparison) -> str:

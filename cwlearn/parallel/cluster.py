@@ -1,11 +1,11 @@
-"""Dask as an engine of `shards`: the one module that imports it."""
+"""Training on shards on a Dask cluster.  Only this module needs Dask for texts and matrices."""
 
 from __future__ import annotations
 
 import uuid
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,120 +14,88 @@ import numpy as np
 from cwlearn._version import __version__
 from cwlearn.core.learner import Learner
 from cwlearn.errors import shown
-from cwlearn.parallel.shards import train
-from cwlearn.parallel.tasks import Plan, ShardResult, learn
-from cwlearn.utils.machine import usable_cores
+from cwlearn.parallel.shards import Report, Sharing, ignore_progress, train
+from cwlearn.parallel.tasks import Plan, Shard, ShardResult, learn
 
 try:
-    import dask
     from distributed import Client, KilledWorker
 except ImportError as error:
     raise ImportError("this needs Dask: pip install 'cwlearn[dask]'") from error
 
-PATIENCE = "30s"  # for a scheduler that does not answer
-ATTEMPTS = 3  # to go on when all workers that held the beginning have died
+TIMEOUT = "30s"  # of a scheduler that does not answer
+ATTEMPTS = 3  # to train again when all workers that held the base have died
 
 
-class _Engine:
-    """A client whose tasks are never taken from an earlier run, since files may have changed, and bear the names of
-    their shards."""
+class DaskEngine:
+    """Submits tasks to a Dask client, with keys that name the shards.
+
+    The keys are unique: Dask must not reuse the results of an earlier run, since files may have changed.
+    """
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._futures: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Any:
-        what = shown(arguments[1]) if function is learn else ""
-        future = self._client.submit(function, *arguments, key=f"{function.__name__} {what}-{uuid.uuid4().hex}")
+        name = shown(arguments[1]) if function is learn else ""
+        future = self._client.submit(function, *arguments, key=f"{function.__name__} {name}-{uuid.uuid4().hex}")
         self._futures.add(future)
         return future
 
     def cancel(self) -> None:
-        """Take back what has not begun."""
+        """Cancel the tasks that have not started."""
         self._client.cancel(list(self._futures))
 
 
-class Here:
-    """In the place of a client, for shards that are made and learned from in this process.
-
-    A cluster on this machine would listen to the network, even if all its workers were threads, and whoever can connect
-    to it can run code in our name."""
-
-    def submit(self, function: Callable[..., Any], /, *arguments: Any, **_: Any) -> Any:
-        """Call it, with what was computed."""
-        return function(*(part.result() if isinstance(part, Future) else part for part in arguments))
-
-    def compute(self, parts: list[Any]) -> list[Future[Any]]:
-        """What Dask computes in threads; each part alone if one of them fails, so that the others are there."""
-        try:
-            values = dask.compute(*parts, scheduler="threads", num_workers=usable_cores())
-        except Exception:
-            return [_computed_alone(part) for part in parts]
-        return [_done(value) for value in values]
-
-
-def _computed_alone(part: Any) -> Future[Any]:
-    try:
-        return _done(part.compute(scheduler="threads", num_workers=usable_cores()))
-    except Exception as error:
-        failed: Future[Any] = Future()
-        failed.set_exception(error)
-        return failed
-
-
-def _done(value: Any) -> Future[Any]:
-    future: Future[Any] = Future()
-    future.set_result(value)
-    return future
-
-
-def is_client(value: Any) -> bool:
-    return isinstance(value, Client)
+def check_client(client: object) -> None:
+    if not isinstance(client, Client):
+        raise TypeError(
+            f"`client` must be a dask.distributed.Client, such as Client('tcp://host:8786'), got {client!r}"
+        )
 
 
 @contextmanager
 def connected(address: str) -> Iterator[Client]:
     """A client of the scheduler at an address."""
     try:
-        client = Client(address, timeout=PATIENCE, set_as_default=False)
-    except (OSError, ValueError, TypeError, RuntimeError) as error:  # the latter two for want of certificates
+        client = Client(address, timeout=TIMEOUT, set_as_default=False)
+    except (OSError, ValueError, TypeError, RuntimeError) as error:  # the last two: certificates are missing
         raise OSError(f"no Dask scheduler at {address}: {error}") from None
     with client:
         yield client
 
 
-def threads_of(client: Client) -> int:
-    """How many tasks run at once; waits for a worker, if there is none yet."""
+def count_threads(client: Client) -> int:
+    """How many tasks run at once; waits for the first worker."""
     try:
-        client.wait_for_workers(1, timeout=PATIENCE)
+        client.wait_for_workers(1, timeout=TIMEOUT)
     except TimeoutError:
-        raise OSError(f"the Dask cluster has no workers ({PATIENCE} waited)") from None
+        raise OSError(f"the Dask cluster has no workers ({TIMEOUT} waited)") from None
     return sum(client.nthreads().values())
 
 
-def train_on(
+def train_on_cluster(
     client: Client,
-    shards: Sequence[tuple[Any, str]],
+    shards: Sequence[Shard],
     plan: Plan,
-    rounds: int,
-    base: Learner | None,
-    skip_bad: bool,
-    report: Callable[[int], object] = lambda done: None,
+    sharing: Sharing,
+    base: Learner | None = None,
+    report: Report = ignore_progress,
 ) -> tuple[Learner, ShardResult]:
-    """See `shards.train`; only the last model comes here."""
-    threads_of(client)
+    """Train on the workers of a cluster; only the last model comes to the client.  See `shards.train`."""
+    count_threads(client)
     _check_versions(client)
     for attempt in range(ATTEMPTS):
-        engine = _Engine(client)
-        known = None if base is None else client.scatter(base, broadcast=True, hash=False)
+        engine = DaskEngine(client)
+        scattered = None if base is None else client.scatter(base, broadcast=True, hash=False)
         try:
-            return train(engine, shards, plan, rounds, known, skip_bad, report)
+            return train(engine, shards, plan, sharing, scattered, report)
         except KilledWorker as error:
             task = str(error.task).rpartition("-")[0]
             raise OSError(f"the workers died again and again in the task '{task}': is there enough memory?") from None
-        except CancelledError as error:  # what was scattered is gone with its workers
+        except CancelledError as error:  # the scattered base is lost with its workers
             if base is None or attempt + 1 == ATTEMPTS:
-                raise OSError(f"the cluster lost what it needs to go on: {error}") from None
+                raise OSError(f"the cluster has lost data that it needs to go on: {error}") from None
         except BaseException:
             engine.cancel()
             raise
@@ -139,12 +107,12 @@ def _versions() -> dict[str, str]:
 
 
 def _check_versions(client: Client) -> None:
-    """Refuse workers with another cwlearn or NumPy: what they send would not be understood, or not be the same."""
+    """Refuse workers with another version of cwlearn or NumPy: their results could differ or be unreadable."""
     try:
-        found = client.run(_versions)
+        versions = client.run(_versions)
     except ImportError as error:
         raise OSError(f"the workers cannot import cwlearn: {error}") from None
-    for address, theirs in found.items():
+    for address, theirs in versions.items():
         for name, ours in _versions().items():
             if theirs[name] != ours:
                 raise OSError(f"worker {address} has {name} {theirs[name]}, and this is {ours}")

@@ -1,15 +1,12 @@
-"""Training on shards: each one alone, from the same beginning; then their models merged, in a tree.
+"""Training on shards: one model for each shard, all from the same beginning, then merged in a tree.
 
-The same tasks (`shard_tasks`) run in threads of this process and on a cluster: an engine is anything whose
-`submit(function, *args)` returns a future and takes futures as arguments, such as a client of Dask.  Models stay where
-they were made, but for the sums of the tree, and the last one.
+An engine runs the tasks (see `tasks`): threads of this process or a Dask cluster.  Models stay where they were made,
+except for the sums of the tree and the last model.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -22,38 +19,46 @@ from cwlearn.core.merging import HOW, check_confidences
 from cwlearn.core.parameters import BOOLEAN, COUNT, NOTHING, Check, Options, option
 from cwlearn.errors import DataError, listed
 from cwlearn.parallel.tasks import (
-    QUICK,
-    SAMPLED_TOGETHER,
+    TEXTS_PER_TASK,
     Plan,
+    Shard,
     ShardResult,
     combine,
     conclude,
     find_labels,
     finish,
+    is_text,
     learn,
     without_model,
 )
 from cwlearn.text.sources import part_name, split, total_size
 
-LATE = 3  # how often a round may be run again because of labels that came late
-SHARD_MEMORY = 1 << 30  # bytes for the rows of a shard between two epochs; more of them go through a file
+LABEL_RETRIES = 3  # how often a round may be repeated because shards had labels that were not sampled
+SHARD_MEMORY = 1 << 30  # bytes for the rows of a shard between two epochs; larger shards go through a file
+SEED_STEP = 7919  # between the seeds of two shards
 ADDRESS = Check("an address such as tcp://host:8786", lambda value: isinstance(value, str) and value, str, "ADDRESS")
+
+Report = Callable[[int], object]
+
+
+def ignore_progress(shards: int) -> None:
+    """A `report` that does nothing."""
 
 
 @dataclass(frozen=True)
 class Sharing(Options):
-    """How many learn at once, and how their models become one."""
+    """How many shards are learned from at once, and how their models are merged."""
 
     workers: int | None = option(
         None,
         NOTHING | COUNT,
-        "Train so many models at once, each on a shard (a file, or a part of one where there are fewer), and merge "
+        "Train so many models at once, each on a shard (a file, or a part of one if there are fewer files), and merge "
         "them. None: one model, from all rows in turn.",
     )
     scheduler: str | None = option(
         None,
         NOTHING | ADDRESS,
-        "Let the workers of a Dask cluster do it, which must find the files under the same names.",
+        "Train on the workers of a Dask cluster. They must find the files under the same names.",
     )
     rounds: int = option(1, COUNT, "How often to train on all shards, each time from the last merged model.")
     how: str = option("posterior", HOW, "How to merge the models of shards: see `cwlearn merge`.")
@@ -67,153 +72,115 @@ class Sharing(Options):
 
 
 class Engine(Protocol):
+    """Runs tasks.  `submit` returns a future at once, and replaces the futures among its arguments by their results."""
+
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Any: ...
-
-
-class Threads:
-    """An engine of this process: the kernels hold no GIL, so that threads learn side by side and result all memory.
-
-    A task begins when all it waits for is there.  Those that only add up run at once, in the thread that brought the
-    last of it, so that no more sums wait than there are threads and levels of the tree.
-    """
-
-    def __init__(self, workers: int) -> None:
-        self._pool = ThreadPoolExecutor(workers)
-
-    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
-        answer: Future[Any] = Future()
-        inputs = [part for part in arguments if isinstance(part, Future)]
-        left, lock = len(inputs), threading.Lock()
-
-        def run() -> None:
-            nonlocal arguments
-            try:
-                answer.set_result(
-                    function(*(part.result() if isinstance(part, Future) else part for part in arguments))
-                )
-            except BaseException as error:
-                answer.set_exception(error)
-            arguments = ()  # which hold what this task was called by
-
-        def begin(_: Any = None) -> None:
-            nonlocal left
-            with lock:
-                left -= 1
-                if left > 0:
-                    return
-            if function in QUICK:
-                run()
-            else:
-                self._pool.submit(run)
-
-        for part in inputs:
-            part.add_done_callback(begin)
-        if not inputs:
-            begin()
-        return answer
-
-    def close(self) -> None:
-        self._pool.shutdown(cancel_futures=True)
 
 
 def train(
     engine: Engine,
-    shards: Sequence[tuple[Any, str]],
+    shards: Sequence[Shard],
     plan: Plan,
-    rounds: int,
-    base: Any,
-    skip_bad: bool,
-    report: Callable[[int], object] = lambda done: None,
+    sharing: Sharing,
+    base: Any = None,
+    report: Report = ignore_progress,
 ) -> tuple[Learner, ShardResult]:
-    """Train on all shards, each with its name; return the model, and what there is to tell of them.
+    """Train on all shards; return the merged model, and the counts and failures.
 
-    `base` is a learner, a future of one, or None; `report` hears 1 for every shard that is done, and -n where n of them
-    must be done again.  The tree is that of the order of the shards, whatever the order in which they are done, so the
-    same shards give the same bits.
+    `base` is a learner, a future of one, or None.  `report` is called with 1 for every finished shard, and with -n if n
+    shards must be learned from again.  The tree depends on the order of the shards, not on the order in which they
+    finish, so the same shards give the same bits.
     """
     if not shards:
         raise DataError("no shards")
     check_confidences(plan.rule, plan.how)
-    # A worker has one thread, and no less or more memory than others: the same shards must give the same bits.
-    resources = replace(plan.resources, memory=plan.resources.memory or SHARD_MEMORY, threads=1)
-    plan = replace(plan, resources=resources, training=replace(plan.training, verbose=0))
     if getattr(plan.rule, "class_weight", None) == "balanced":
         raise ValueError("class_weight='balanced' must count all rows first: give a weight for each label")
+    plan = _with_equal_resources(plan)
     if base is None and plan.rule.task == "classification" and plan.labels is None and plan.classes is None:
         plan = _with_labels(engine, shards, plan)
     model, failures = base, dict[str, str]()
-    for turn in range(rounds):
-        last = turn + 1 == rounds
-        model, told = _round(engine, shards, plan, turn, model, last, report)
-        for _ in range(LATE):
-            labels = _labels_after(plan, told, skip_bad)
+    for number in range(sharing.rounds):
+        last = number + 1 == sharing.rounds
+        model, result = _train_round(engine, shards, plan, number, model, last, report)
+        for _ in range(LABEL_RETRIES):
+            labels = _corrected_labels(plan, result, sharing.skip_bad_shards)
             if labels is None:
                 break
             report(-len(shards))
             plan = replace(plan, labels=labels)
-            model, told = _round(engine, shards, plan, turn, base, last, report)
-        if told.missed:
-            raise DataError("new labels turned up whenever the shards were read: are they being changed?")
-        failures = told.failures | failures
-        if failures and not skip_bad:
-            raise DataError(_summary([*failures.values()]))
-        if told.bad_lines > (most := plan.reading.max_bad):
-            raise DataError(f"{told.skipped_lines[most]} (in all shards more than {most:,} bad lines: --max-bad)")
-        if not told.rows:
-            none = _no_examples(shards)
-            raise DataError(f"{none}: {_summary([*failures.values()])}" if failures else none)
-    return model, replace(told, failures=failures)
+            model, result = _train_round(engine, shards, plan, number, base, last, report)
+        failures = result.failures | failures
+        _check_round(result, failures, shards, plan, sharing)
+    return model, replace(result, failures=failures)
 
 
-def _round(
-    engine: Engine,
-    shards: Sequence[tuple[Any, str]],
-    plan: Plan,
-    turn: int,
-    base: Any,
-    last: bool,
-    report: Callable[[int], object],
+def _with_equal_resources(plan: Plan) -> Plan:
+    """The plan with resources that do not depend on the machine of a worker, so the same shards give the same bits."""
+    resources = replace(plan.resources, memory=plan.resources.memory or SHARD_MEMORY, threads=1)
+    return replace(plan, resources=resources, training=replace(plan.training, verbose=0))
+
+
+def _train_round(
+    engine: Engine, shards: Sequence[Shard], plan: Plan, number: int, base: Any, last: bool, report: Report
 ) -> tuple[Any, ShardResult]:
-    """Train on all shards once; return the model or, unless it is the last time, a future of it.  Sums are asked for as
-    soon as there are two of a size, so that few are held at a time; the tree is the same for the same number of shards.
-    The last sum is left to the task that makes the model."""
-    waiting: list[tuple[int, Any]] = []  # futures of shares, each with the number of its shards, which falls
-    for number, (shard, name) in enumerate(shards):
-        seed = (plan.seed + 7919 * (number + len(shards) * turn)) % 2**32
-        result = engine.submit(learn, shard, name, replace(plan, seed=seed), base)
+    """Train on all shards once.  Return the model or, except in the last round, a future of it.
+
+    Two sums of the same size are added as soon as both are submitted, so few are in memory at a time.  The last
+    addition of the last round is left to the task that makes the model.
+    """
+    sums: list[tuple[int, Any]] = []  # (number of shards, future of their result); the numbers fall
+    for place, (data, name) in enumerate(shards):
+        seed = (plan.seed + SEED_STEP * (place + len(shards) * number)) % 2**32
+        result = engine.submit(learn, data, name, replace(plan, seed=seed), base)
         result.add_done_callback(lambda _: report(1))
         size = 1
-        kept = int(number + 1 == len(shards))
-        while len(waiting) > kept and waiting[-1][0] == size:
-            result, size = engine.submit(combine, waiting.pop()[1], result), 2 * size
-        waiting.append((size, result))
-    result = waiting.pop()[1]
-    while len(waiting) > 1:
-        result = engine.submit(combine, waiting.pop()[1], result)
-    before = waiting.pop()[1] if waiting else None
+        kept = int(place + 1 == len(shards))
+        while len(sums) > kept and sums[-1][0] == size:
+            result, size = engine.submit(combine, sums.pop()[1], result), 2 * size
+        sums.append((size, result))
+    result = sums.pop()[1]
+    while len(sums) > 1:
+        result = engine.submit(combine, sums.pop()[1], result)
+    first = sums.pop()[1] if sums else None
     if last:
-        pair = (result, None) if before is None else (before, result)
-        model, told = engine.submit(conclude, *pair, base).result()
-        return model, told
-    if before is not None:
-        result = engine.submit(combine, before, result)
-    told = engine.submit(without_model, result)
-    return engine.submit(finish, result, base), told.result()
+        pair = (result, None) if first is None else (first, result)
+        model, summary = engine.submit(conclude, *pair, base).result()
+        return model, summary
+    if first is not None:
+        result = engine.submit(combine, first, result)
+    summary = engine.submit(without_model, result)
+    return engine.submit(finish, result, base), summary.result()
 
 
-def _labels_after(plan: Plan, told: ShardResult, skip_bad: bool) -> dict[float, str] | None:
-    """The labels that a round should have had, if they are others: those that came late, as all shards must know of
-    all, and without those that only shards have which are left out."""
-    guess = plan.labels or {}
-    if told.missed:
-        return {**told.labels, **guess}
-    if plan.guessed and told.failures and skip_bad and 1 < len(told.labels) < len(guess):
-        return told.labels
+def _corrected_labels(plan: Plan, result: ShardResult, skip_bad_shards: bool) -> dict[float, str] | None:
+    """The labels that a round should have had, if they differ from the sampled ones: with labels that only training has
+    found, and without labels that only skipped shards have."""
+    sampled = plan.labels or {}
+    if result.labels_missed:
+        return {**result.labels, **sampled}
+    if plan.labels_sampled and result.failures and skip_bad_shards and 1 < len(result.labels) < len(sampled):
+        return result.labels
     return None
 
 
-def _no_examples(shards: Sequence[tuple[Any, str]]) -> str:
-    return f"{shards[0][1]}: no examples" if len(shards) == 1 else f"no examples in any of {len(shards)} shards"
+def _check_round(
+    result: ShardResult, failures: dict[str, str], shards: Sequence[Shard], plan: Plan, sharing: Sharing
+) -> None:
+    """Raise an error unless the round has made a model that is allowed."""
+    if result.labels_missed:
+        raise DataError("every time the shards were read they had new labels: are they being changed?")
+    if failures and not sharing.skip_bad_shards:
+        raise DataError(_summary([*failures.values()]))
+    if result.bad_lines > (most := plan.reading.max_bad):
+        raise DataError(f"{result.skipped_lines[most]} (more than {most:,} bad lines in all shards: `max_bad`)")
+    if not result.rows:
+        reason = f": {_summary([*failures.values()])}" if failures else ""
+        raise DataError(f"{_no_examples(shards)}{reason}")
+
+
+def _no_examples(shards: Sequence[Shard]) -> str:
+    return f"{shards[0].name}: no examples" if len(shards) == 1 else f"no examples in any of {len(shards)} shards"
 
 
 def _summary(failures: list[str]) -> str:
@@ -222,62 +189,55 @@ def _summary(failures: list[str]) -> str:
     return f"{failures[0]}{more}"
 
 
-def _with_labels(engine: Engine, shards: Sequence[tuple[Any, str]], plan: Plan) -> Plan:
-    """All shards must learn of all labels before one of them begins.  Of texts, some lines mostly show them all; where
-    they do not, the first round will tell."""
-    texts = isinstance(shards[0][0], str)
-    for thorough in (False, True) if texts else (True,):
-        step = 1 if thorough else SAMPLED_TOGETHER
-        groups = [zip(*shards[start : start + step], strict=True) for start in range(0, len(shards), step)]
-        futures = [engine.submit(find_labels, plan, thorough, [*names], *some) for some, names in groups]
-        found: dict[Any, str] = {}
-        failures: list[str] = []
-        for future in futures:
-            labels, more = future.result()
-            found, failures = {**labels, **found}, failures + more
-        if len(found) > 1:
-            break
-    else:
-        if not found:
-            raise DataError(_summary(failures) if failures else _no_examples(shards))
-        why = f"; {_summary(failures)}" if failures else ""
-        only = listed([*found.values()])
-        raise DataError(f"two labels are needed to learn a classifier, found only {only}{why}")
+def _with_labels(engine: Engine, shards: Sequence[Shard], plan: Plan) -> Plan:
+    """The plan with the labels of all shards, which each of them needs from its first row on.
+
+    A sample of the lines of texts mostly has all labels; if not, the first round finds the others.  If the sample has
+    only one label, the texts are read to the end.
+    """
+    texts = is_text(shards[0].data)
+    labels, failures = _find_labels(engine, shards, plan, thorough=not texts)
+    sampled = texts and len(labels) > 1
+    if texts and not sampled:
+        labels, failures = _find_labels(engine, shards, plan, thorough=True)
+    if not labels:
+        raise DataError(_summary(failures) if failures else _no_examples(shards))
+    if len(labels) == 1:
+        reason = f"; {_summary(failures)}" if failures else ""
+        only = listed([*labels.values()])
+        raise DataError(f"two labels are needed to learn a classifier, found only {only}{reason}")
     if texts:
-        return replace(plan, labels=found, guessed=not thorough)
+        return replace(plan, labels=labels, labels_sampled=sampled)
     try:
-        classes = np.array(sorted(found))
+        classes = np.array(sorted(labels))
     except TypeError:
-        raise DataError(f"{EXPECTED}; found {[*found][:5]}") from None
+        raise DataError(f"{EXPECTED}; found {[*labels][:5]}") from None
     check_labels(classes)
     return replace(plan, classes=classes)
 
 
-def files_as_shards(paths: Sequence[str], workers: int) -> list[tuple[str, str]]:
-    """Files with their names; where they are fewer than the workers, the plain ones in parts."""
+def _find_labels(
+    engine: Engine, shards: Sequence[Shard], plan: Plan, thorough: bool
+) -> tuple[dict[Any, str], list[str]]:
+    """The labels of all shards and the failures; several texts are sampled in one task."""
+    step = 1 if thorough else TEXTS_PER_TASK
+    groups = [zip(*shards[start : start + step], strict=True) for start in range(0, len(shards), step)]
+    futures = [engine.submit(find_labels, plan, thorough, [*names], *data) for data, names in groups]
+    labels: dict[Any, str] = {}
+    failures: list[str] = []
+    for future in futures:
+        more_labels, more_failures = future.result()
+        labels, failures = {**more_labels, **labels}, failures + more_failures
+    return labels, failures
+
+
+def files_as_shards(paths: Sequence[str], workers: int) -> list[Shard]:
+    """Each file as a shard; if there are fewer files than workers, plain files are cut into several."""
     shards = []
     for path in paths:
         parts = [path]
-        with suppress(OSError, DataError):  # its task will say what is wrong with it
+        with suppress(OSError, DataError):  # the task of the shard reports it
             if len(paths) < workers and (size := total_size(paths)):
                 parts = split(path, max(1, round(workers * (total_size([path]) or 0) / size)))
-        shards += [(part, part_name(part)) for part in parts]
+        shards += [Shard(part, part_name(part)) for part in parts]
     return shards
-
-
-def train_in_threads(
-    shards: Sequence[tuple[Any, str]],
-    sharing: Sharing,
-    plan: Plan,
-    base: Learner | None,
-    report: Callable[[int], object] = lambda done: None,
-) -> tuple[Learner, ShardResult]:
-    """Train with threads of this process."""
-    stop = threading.Event()
-    plan = replace(plan, stop=stop)
-    engine = Threads(sharing.workers or 1)
-    try:
-        return train(engine, shards, plan, sharing.rounds, base, sharing.skip_bad_shards, report)
-    finally:
-        stop.set()
-        engine.close()

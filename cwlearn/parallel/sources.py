@@ -1,65 +1,87 @@
-"""What the shards of a cluster may be: paths, pairs of matrices, and the collections of Dask."""
+"""The data that can be shards: paths of texts, pairs of matrices, and Dask collections."""
 
 from __future__ import annotations
 
 import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from cwlearn.errors import DataError
-from cwlearn.parallel.tasks import Broken
+from cwlearn.parallel.tasks import Shard, UnreadableShard, is_text
 from cwlearn.text.sources import part_name
 
 
-def as_list(shards: Any) -> Any:
-    """Dask's collections as they are; all else as a list, of paths or of pairs."""
-    if _from_dask(shards) or (isinstance(shards, tuple) and len(shards) == 2 and all(map(_from_dask, shards))):
+@runtime_checkable
+class DaskCollection(Protocol):
+    """A Dask array or bag."""
+
+    def to_delayed(self) -> Any: ...
+
+    def __dask_graph__(self) -> Any: ...
+
+
+Path = str | bytes | os.PathLike[str]
+Pair = tuple[Any, Any]  # X, y
+DaskShards = DaskCollection | tuple[DaskCollection, DaskCollection]
+
+
+class Client(Protocol):
+    """Makes shards: a Dask client, or a `LocalClient`."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any: ...
+
+    def compute(self, parts: list[Any], /) -> list[Any]: ...
+
+
+def checked_shards(shards: Iterable[Path] | Iterable[Pair] | DaskShards) -> list[Any] | DaskShards:
+    """Dask collections as they are; other shards as a list of paths or of pairs."""
+    if isinstance(shards, DaskCollection):
         return shards
+    if isinstance(shards, tuple) and len(shards) == 2:
+        X, y = shards
+        if isinstance(X, DaskCollection) and isinstance(y, DaskCollection):
+            return X, y
     if isinstance(shards, (str, bytes, os.PathLike)):
-        raise TypeError(f"expected a list of shards, got one path: {shards!r} (split cuts a large file into shards)")
-    found: list[Any] = []
+        raise TypeError(f"expected a list of shards, got one path: {shards!r} (`split` cuts a large file into shards)")
+    result: list[Any] = []
     for number, shard in enumerate(shards):
         if isinstance(shard, (str, bytes, os.PathLike)):
-            found.append(os.fsdecode(shard))
+            result.append(os.fsdecode(shard))
         elif isinstance(shard, (tuple, list)) and len(shard) == 2:
-            found.append(tuple(shard))
+            result.append(tuple(shard))
         else:
             raise TypeError(
                 f"shard {number}: expected a path or a pair (X, y), got {type(shard).__module__}.{type(shard).__name__}"
             )
-        if isinstance(found[0], str) != isinstance(found[-1], str):
+        if is_text(result[0]) != is_text(result[-1]):
             raise TypeError(f"shards must be all paths or all pairs (X, y): shard 0 and shard {number} differ")
-    if not found:
+    if not result:
         raise DataError("no shards")
-    return found
+    return result
 
 
-def _from_dask(value: Any) -> bool:
-    return hasattr(value, "to_delayed") and hasattr(value, "__dask_graph__")
-
-
-def named(shards: Any, client: Any) -> Iterator[tuple[Any, str]]:
-    """Shards with their names: paths as they are, matrices on the workers."""
+def named_shards(shards: list[Any] | DaskShards, client: Client) -> Iterator[Shard]:
+    """Shards with their names: paths as they are, matrices where the client computes them."""
     if isinstance(shards, tuple):
-        X, y = shards
-        yield from _blocks(X, y, client)
-    elif isinstance(shards, list):
-        for number, shard in enumerate(shards):
-            if isinstance(shard, str):
-                yield shard, part_name(shard)
-            else:
-                yield client.submit(_pair, *shard, key=f"shard-{uuid.uuid4().hex}"), f"shard {number}"
-    else:
+        yield from _array_blocks(*shards, client)
+    elif not isinstance(shards, list):
         if type(shards).__name__ != "Bag":
             raise TypeError(f"expected a Dask bag, or a pair of Dask arrays, got {shards!r}")
         partitions = client.compute(shards.to_delayed())
         yield from _computed(client, [(partition,) for partition in partitions], _stacked, "partition")
+    else:
+        for number, shard in enumerate(shards):
+            if is_text(shard):
+                yield Shard(shard, part_name(shard))
+            else:
+                pair = client.submit(_pair, *shard, key=f"shard-{uuid.uuid4().hex}")
+                yield Shard(pair, f"shard {number}")
 
 
-def _blocks(X: Any, y: Any, client: Any) -> Iterator[tuple[Any, str]]:
+def _array_blocks(X: Any, y: Any, client: Client) -> Iterator[Shard]:
     """The blocks of rows of two Dask arrays."""
     if not (hasattr(X, "rechunk") and hasattr(y, "rechunk")):
         raise TypeError(f"expected a pair of Dask arrays, got {type(X).__name__} and {type(y).__name__}")
@@ -80,23 +102,24 @@ def _blocks(X: Any, y: Any, client: Any) -> Iterator[tuple[Any, str]]:
     yield from _computed(client, list(blocks), _pair, "block")
 
 
-def _computed(
-    client: Any, parts: list[tuple[Any, ...]], make: Callable[..., Any], name: str
-) -> Iterator[tuple[Any, str]]:
-    """Shards that are made of what Dask computes; all of it first, so that what fails can be left out."""
+def _computed(client: Client, parts: list[tuple[Any, ...]], make: Callable[..., Any], name: str) -> Iterator[Shard]:
+    """Shards made from the results of Dask, all of which are computed first, so that a failure costs one shard only."""
     for number, futures in enumerate(parts):
-        why = [f"{type(error).__name__}: {error}" for future in futures if (error := future.exception()) is not None]
-        shard = client.submit(Broken, why[0], pure=False) if why else client.submit(make, *futures, pure=False)
-        yield shard, f"{name} {number}"
+        errors = [f"{type(error).__name__}: {error}" for future in futures if (error := future.exception()) is not None]
+        if errors:
+            shard = client.submit(UnreadableShard, errors[0], pure=False)
+        else:
+            shard = client.submit(make, *futures, pure=False)
+        yield Shard(shard, f"{name} {number}")
 
 
-def _pair(X: Any, y: Any) -> tuple[Any, Any]:
-    """A shard as a task, which a cluster can run again where a worker has taken it along; a scattered one is lost."""
+def _pair(X: Any, y: Any) -> Pair:
+    """A shard as the result of a task: a cluster repeats it if its worker dies, while scattered data would be lost."""
     return X, y
 
 
-def _stacked(pairs: Iterable[tuple[Any, Any]]) -> Any:
-    """A partition of (X, y) pairs as one."""
+def _stacked(pairs: Iterable[Pair]) -> Pair | UnreadableShard:
+    """The (X, y) pairs of a partition as one pair."""
     from scipy.sparse import issparse, vstack
 
     pairs = list(pairs)
@@ -109,9 +132,9 @@ def _stacked(pairs: Iterable[tuple[Any, Any]]) -> Any:
 
             X: Any = pandas.concat(rows)  # by the names of the columns
         elif any(map(issparse, rows)):
-            X = vstack([part.astype(np.float64) for part in rows]).tocsr()  # small integers would wrap in sums
+            X = vstack([part.astype(np.float64) for part in rows]).tocsr()  # small integers would overflow in sums
         else:
             X = np.concatenate([np.atleast_2d(part) for part in rows])
         return X, np.concatenate([np.atleast_1d(part) for part in targets])
     except Exception as error:
-        return Broken(f"expected pairs (X, y) that can be stacked: {error}")
+        return UnreadableShard(f"expected pairs (X, y) that can be stacked: {error}")

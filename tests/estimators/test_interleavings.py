@@ -31,8 +31,9 @@ from cwlearn.core.rows import as_rows
 from cwlearn.core.training import Training
 from cwlearn.errors import DataError
 from cwlearn.estimators.loading import CLASSIFIERS
-from cwlearn.parallel.shards import Sharing, train_in_threads
-from cwlearn.parallel.tasks import Plan
+from cwlearn.parallel.shards import Sharing
+from cwlearn.parallel.tasks import Plan, Shard
+from cwlearn.parallel.threads import train_in_threads
 from cwlearn.text.run import Resources, Run
 from cwlearn.text.sources import part_name, split
 from cwlearn.text.svmlight import Reader, Reading
@@ -516,12 +517,12 @@ def test_t01_shards_give_the_same_bits_to_any_number_of_workers(how, text, piece
     with TemporaryDirectory() as folder:
         path = Path(folder, "data.svm")
         path.write_text(text, newline="")
-        shards = [(part, part_name(part)) for part in split(str(path), pieces)]
+        shards = [Shard(part, part_name(part)) for part in split(str(path), pieces)]
         plan = Plan(rules.AROW(), Training(epochs=2), how, Reading(on_bad_line="skip"), seed=5)
         found = set()
         for workers in THREADS:
             sharing = Sharing(workers=workers, rounds=rounds, how=how, skip_bad_shards=True)
-            learner, share = train_in_threads(shards, sharing, plan, None)
+            learner, share = train_in_threads(shards, plan, sharing)
             found.add(str((bits(learner), share.rows, share.failures, share.skipped_lines)))
         assert len(found) == 1
 

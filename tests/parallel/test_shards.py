@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import random
 import threading
 import weakref
@@ -13,31 +11,31 @@ import numpy as np
 import pytest
 
 import cwlearn as package
-from cwlearn.core import model_file, rules
+from cwlearn.core import rules
 from cwlearn.core.merging import Sum
 from cwlearn.core.training import Training
 from cwlearn.errors import DataError
-from cwlearn.parallel import shards
-from cwlearn.parallel import tasks as shard_tasks
-from cwlearn.parallel.shards import Sharing, files_as_shards, train_in_threads
+from cwlearn.parallel import shards, tasks
+from cwlearn.parallel.shards import Sharing, files_as_shards
 from cwlearn.parallel.tasks import Plan
+from cwlearn.parallel.threads import train_in_threads
+from cwlearn.text.labels import labels_for
 from cwlearn.text.run import Resources, Run
 from cwlearn.text.sources import Part, split
-from cwlearn.text.svmlight import Reader
-from tests.text_cases import bits, fail, labelled_text, random_text, succeed
+from cwlearn.text.svmlight import Reader, Reading
+from tests.text_cases import bits, random_text
 
 
 def in_threads(paths, rule=None, workers=2, base=None, how="posterior", rounds=1, **training):
-    rule = rule or rules.AROW()
+    """The model and the result of training on files."""
     options = {"epochs": 2, "shuffle": False, **training}
-    plan = Plan(rule, Training(**options), how, seed=5)
+    plan = Plan(rule or rules.AROW(), Training(**options), how, seed=5)
     shards = files_as_shards([str(path) for path in paths], workers)
-    return train_in_threads(shards, Sharing(workers=workers, rounds=rounds, how=how), plan, base)
+    return train_in_threads(shards, plan, Sharing(workers=workers, rounds=rounds, how=how), base)
 
 
 def alone(path, rule, labels, base=None, **training):
-    from cwlearn.text.labels import labels_for
-
+    """The model of one file."""
     options = {"epochs": 2, "shuffle": False, **training}
     run = Run(
         [path if isinstance(path, str) else str(path)],
@@ -99,12 +97,12 @@ def test_only_plain_files_have_parts(tmp_path):
 def test_shards_give_what_merging_their_models_gives(files, rule, how):
     sums = [Sum.of(how, alone(path, rule, {-1.0: "-1", 1.0: "+1"}), str(path)) for path in files]
     while len(sums) > 1:
-        sums = [one + other for one, other in zip(sums[::2], sums[1::2], strict=True)]
+        sums = [left + right for left, right in zip(sums[::2], sums[1::2], strict=True)]
     expected = sums[0].learner()
     for workers in (1, 2, 8):
-        learner, told = in_threads(files, rule, workers, how=how)
+        learner, result = in_threads(files, rule, workers, how=how)
         assert bits(learner) == bits(expected)
-        assert told.rows == sum(1 for path in files for batch in Reader(str(path)) for _ in batch.labels)
+        assert result.rows == sum(1 for path in files for batch in Reader(str(path)) for _ in batch.labels)
 
 
 def test_later_rounds_begin_with_the_last_merged_model(files):
@@ -116,7 +114,7 @@ def test_later_rounds_begin_with_the_last_merged_model(files):
 
 
 class Engine:
-    """Runs tasks when a result is asked for: in any order, and each `copies` times, of which the last one counts."""
+    """Runs tasks when a result is requested: in any order, and each `copies` times, of which the last one counts."""
 
     def __init__(self, order=None, copies=1):
         self._order, self._copies, self._waiting = order, copies, []
@@ -126,9 +124,9 @@ class Engine:
         self._waiting.append(task)
         return task
 
-    def run(self, task):
-        while task in self._waiting:
-            ready = [one for one in self._waiting if not any(argument in self._waiting for argument in one.before)]
+    def run(self, wanted):
+        while wanted in self._waiting:
+            ready = [task for task in self._waiting if not any(input in self._waiting for input in task.inputs)]
             chosen = ready[self._order.randrange(len(ready)) if self._order else 0]
             for _ in range(self._copies):
                 chosen.do()
@@ -139,7 +137,7 @@ class Engine:
 class Task:
     def __init__(self, engine, function, arguments):
         self._engine, self._function, self._arguments = engine, function, arguments
-        self.before = [argument for argument in arguments if isinstance(argument, Task)]
+        self.inputs = [argument for argument in arguments if isinstance(argument, Task)]
         self.add_done_callback = lambda call: setattr(self, "call", lambda: call(self))
         self.call = lambda: None
 
@@ -153,37 +151,39 @@ class Task:
 
 
 def on(engine, paths, base=None, rounds=2):
+    """The model and the result of training with an engine."""
     plan = Plan(rules.AROW(), Training(epochs=2), "posterior", labels={-1.0: "-1", 1.0: "+1"}, seed=5)
-    return shards.train(engine, files_as_shards([str(path) for path in paths], 1), plan, rounds, base, False)
+    named = files_as_shards([str(path) for path in paths], 1)
+    return shards.train(engine, named, plan, Sharing(rounds=rounds), base)
 
 
 def test_d04_shards_that_finish_in_any_order_give_the_same_bits(files, monkeypatch):
-    """A thousand orders; what a shard gives is taken from the first of them."""
-    expected, told = on(Engine(), files[:7], rounds=1)
-    shares = {}
+    """A thousand orders; the results of the shards are those of the first one."""
+    expected, result = on(Engine(), files[:7], rounds=1)
+    results = {}
 
     def learn(shard, name, *rest):
-        if name not in shares:
-            shares[name] = shard_tasks.learn(shard, name, *rest)
-        return shares[name]
+        if name not in results:
+            results[name] = tasks.learn(shard, name, *rest)
+        return results[name]
 
     monkeypatch.setattr(shards, "learn", learn)
     order = random.Random(0)
     for _ in range(1000):
         learner, again = on(Engine(order), files[:7], rounds=1)
         assert bits(learner) == bits(expected)
-        assert again.rows == told.rows
+        assert again.rows == result.rows
 
 
 def test_d02_d06_a_task_that_is_run_twice_counts_once(files):
-    """A task that is tried again, or whose copy finishes too, finds all that it is given as it was."""
+    """No task changes its arguments, so that one which is repeated, or runs in two copies, gives the same result."""
     base, _ = in_threads(files[:2])
     before = bits(base)
-    expected, told = on(Engine(), files, base)
+    expected, result = on(Engine(), files, base)
     assert bits(base) == before
     learner, again = on(Engine(copies=2), files, base)
     assert bits(learner) == bits(expected)
-    assert (again.rows, again.nonzeros) == (told.rows, told.nonzeros)
+    assert (again.rows, again.nonzeros) == (result.rows, result.nonzeros)
     assert bits(base) == before
 
 
@@ -202,9 +202,9 @@ def test_shards_that_do_not_fit_into_memory_give_the_same_bits_for_any_number_of
     monkeypatch.setattr(out_of_core, "DiskStore", lambda *args: stores.append(1) or original(*args))
     plan = Plan(rules.AROW(), Training(epochs=2), "posterior", resources=Resources(memory=1000), seed=5)
     named = files_as_shards([str(path) for path in files], 1)
-    found = [train_in_threads(named, Sharing(workers=n), plan, None)[0] for n in (1, 2, 4)]
+    learners = [train_in_threads(named, plan, Sharing(workers=workers))[0] for workers in (1, 2, 4)]
     assert stores
-    assert bits(found[0]) == bits(found[1]) == bits(found[2])
+    assert bits(learners[0]) == bits(learners[1]) == bits(learners[2])
 
 
 def test_no_more_sums_are_held_than_threads_and_levels(files):
@@ -213,72 +213,16 @@ def test_no_more_sums_are_held_than_threads_and_levels(files):
     original = shards.learn
 
     def learn(*args):
-        share = original(*args)
-        alive.add(weakref.ref(share.total, alive.discard))
         nonlocal most
+        result = original(*args)
+        alive.add(weakref.ref(result.total, alive.discard))
         most = max(most, len(alive))
-        return share
+        return result
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shards, "learn", learn)
         in_threads(files * 8, workers=2)
-    assert most <= 2 + 2 + 7  # threads, what is being added, and one for each level of the tree
-
-
-@pytest.mark.parametrize("flags", [[], ["--skip-bad-shards"]])
-def test_first_order_rules_are_refused_before_they_are_trained(files, tmp_path, flags):
-    message = fail("train", *files, "-m", tmp_path / "m", "-a", "perceptron", "--workers", 2, *flags)
-    assert "models of perceptron have no confidences: 'l2' is the only way" in message
-    succeed("train", *files, "-m", tmp_path / "m", "-a", "perceptron", "--workers", 2, "--how", "l2", *flags)
-
-
-def test_what_is_wrong_with_a_shard_is_told_though_its_labels_are_wanting(tmp_path):
-    (tmp_path / "a.svm").write_text("1 1:1\n")
-    (tmp_path / "b.svm").write_text("1 1:1\n-1 2:x\n")
-    message = fail("train", tmp_path / "a.svm", tmp_path / "b.svm", "-m", tmp_path / "m", "--workers", 2)
-    assert "found only 1" in message
-    assert "b.svm:2:4: value is not a decimal number" in message
-    message = fail("train", tmp_path / "none.svm", "-m", tmp_path / "m", "--workers", 2)
-    assert "none.svm" in message
-    flags = ["--labels=-1,1", "--skip-bad-shards", "--workers", 4]
-    assert "'balanced' must count all rows" in fail(
-        "train", tmp_path / "a.svm", "-m", tmp_path / "m", *flags, "--class-weight", "balanced"
-    )
-    (tmp_path / "b.svm").write_text("-1 2:x\n")
-    message = fail("train", tmp_path / "b.svm", "-m", tmp_path / "m", *flags)
-    assert "no examples" in message
-    assert "b.svm:1:4" in message
-    succeed("train", tmp_path / "a.svm", tmp_path / "none.svm", "-m", tmp_path / "m", *flags)
-
-
-def test_bad_lines_that_are_skipped_are_reported(files, tmp_path):
-    files[2].write_text("1 1:1\n-1 2:x\n-1 2:1\n")
-    outcome = succeed("train", *files, "-m", tmp_path / "m", "--workers", 2, "--on-bad-line", "skip", "--json")
-    assert "part-2.svm:2:4: value is not a decimal number (near '2:x'); line skipped" in outcome.err
-    assert outcome.json["bad_lines"] == 1
-
-
-def test_a_checkpoint_is_not_for_several_workers(files, tmp_path):
-    succeed("train", files[0], "-m", tmp_path / "m", "--quiet")
-    learner = model_file.load(tmp_path / "m")
-    learner.unfinished = {"done": 3, "memory": None}
-    model_file.save(learner, tmp_path / "m.checkpoint")
-    flags = ["-m", tmp_path / "m", "--resume", tmp_path / "m.checkpoint", "--workers", 2]
-    assert "a checkpoint goes on without --workers only" in fail("train", *files, *flags, status=2)
-    assert (tmp_path / "m.checkpoint").exists()
-
-
-def test_regressions_that_are_resumed_with_workers_can_be_loaded(tmp_path):
-    rng = np.random.default_rng(0)
-    noisy = "".join(f"{50 * rng.standard_normal():.3f} 1:{rng.standard_normal():.3f}\n" for _ in range(50))
-    clean = "".join(f"{2 * x:.3f} 1:{x:.3f}\n" for x in rng.standard_normal(4000))
-    (tmp_path / "a.svm").write_text(noisy)
-    (tmp_path / "b.svm").write_text(clean)
-    succeed("train", tmp_path / "a.svm", "-m", tmp_path / "m", "--task", "regression", "--epochs", 1)
-    succeed(
-        "train", tmp_path / "b.svm", "-m", tmp_path / "n", "--resume", tmp_path / "m", "--workers", 4, "--epochs", 1
-    )
-    assert model_file.load(tmp_path / "n").scale > 0
+    assert most <= 2 + 2 + 7  # threads, two that are being added, and one for each level of the tree
 
 
 def test_one_large_file_is_shared_by_all_workers(tmp_path):
@@ -304,13 +248,13 @@ def test_f03_the_mark_of_utf_8_is_skipped_in_the_first_part_of_a_file_only(tmp_p
         list(Reader(inside))
 
 
-def test_d05_a_shard_with_one_label_or_none_at_all_is_welcome(tmp_path):
+def test_d05_shards_with_one_label_or_no_rows_are_accepted(tmp_path):
     texts = {"a": "1 1:1\n1 2:1\n", "b": "2 3:1\n", "c": "", "d": "3 1:1\n1 2:2\n"}
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
-    learner, told = in_threads([tmp_path / name for name in texts])
+    learner, result = in_threads([tmp_path / name for name in texts])
     assert learner.classes.tolist() == [1, 2, 3]
-    assert told.rows == 5
+    assert result.rows == 5
     for path in (tmp_path / "a", tmp_path / "b", tmp_path / "d"):
         path.write_text("")
     with pytest.raises(DataError, match=r"two labels are needed|no examples"):
@@ -319,9 +263,9 @@ def test_d05_a_shard_with_one_label_or_none_at_all_is_welcome(tmp_path):
 
 @pytest.mark.parametrize("shuffle", [False, True])
 @pytest.mark.parametrize("place", [0.05, 0.5, 0.999])
-def test_a_label_that_was_overlooked_is_learned_by_all(tmp_path, monkeypatch, shuffle, place):
-    """The third label stands in one line of one shard: all of them are learned from again, with all labels."""
-    monkeypatch.setattr(shard_tasks, "SAMPLE_BYTES", 200)
+def test_a_label_that_is_not_in_the_sample_is_learned_by_all_shards(tmp_path, monkeypatch, shuffle, place):
+    """The third label is in one line of one shard.  All shards are learned from again, with all labels."""
+    monkeypatch.setattr(tasks, "SAMPLE_BYTES", 200)
     monkeypatch.setattr("cwlearn.text.sources.PLACES", 2)
     lines = ["+1 1:1\n", "-1 2:1\n"] * 4000
     paths = [tmp_path / name for name in "abc"]
@@ -332,76 +276,36 @@ def test_a_label_that_was_overlooked_is_learned_by_all(tmp_path, monkeypatch, sh
     done = []
     named = files_as_shards([str(path) for path in paths], 2)
     plan = Plan(rules.AROW(), Training(epochs=2 if shuffle else 1, shuffle=shuffle), "posterior", seed=5)
-    learner, told = train_in_threads(named, Sharing(workers=2), plan, None, done.append)
-    known, _ = train_in_threads(
-        named, Sharing(workers=2), replace(plan, labels={1.0: "+1", -1.0: "-1", 7.0: "7.0"}), None
-    )
+    learner, result = train_in_threads(named, plan, Sharing(workers=2), report=done.append)
+    with_labels = replace(plan, labels={1.0: "+1", -1.0: "-1", 7.0: "7.0"})
+    expected, _ = train_in_threads(named, with_labels, Sharing(workers=2))
     assert learner.label_names == ["-1", "+1", "7.0"]
-    assert bits(learner) == bits(known)
-    assert told.rows == 24000
+    assert bits(learner) == bits(expected)
+    assert result.rows == 24000
     assert sum(done) == 3
     assert -3 in done
 
 
-def test_labels_are_found_though_some_lines_show_one_only(tmp_path, monkeypatch):
-    monkeypatch.setattr(shard_tasks, "SAMPLE_BYTES", 200)
+def test_a_text_whose_sample_has_one_label_is_read_to_the_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(tasks, "SAMPLE_BYTES", 200)
     monkeypatch.setattr("cwlearn.text.sources.PLACES", 1)
     (tmp_path / "a").write_text("1 1:1\n" * 5000 + "2 2:1\n")
     learner, _ = in_threads([tmp_path / "a"], workers=1)
     assert learner.classes.tolist() == [1, 2]
 
 
-def test_bad_lines_are_counted_over_all_shards(files, tmp_path):
-    for number in (1, 4, 6):
-        files[number].write_text("1 1:1\n-1 2:x\n-1 2:1\n")
-    flags = ["--workers", 2, "--on-bad-line", "skip"]
-    succeed("train", *files, "-m", tmp_path / "m", *flags, "--max-bad", 3)
-    message = fail("train", *files, "-m", tmp_path / "m", *flags, "--max-bad", 2)
-    assert "part-6.svm:2:4: value is not" in message
-    assert "in all shards more than 2 bad lines: --max-bad" in message
-
-
-def test_a_shard_that_can_be_read_but_once_is_refused(files, tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    flags = ["-m", tmp_path / "m", "--workers", 2]
-    for more in (["--labels=-1,1"], []):
-        message = fail("train", tmp_path / "pipe", *files, *flags, *more)
-        assert "pipe: can be read but once, and a shard may have to be read again" in message
-
-
-def test_the_memory_for_weights_is_that_of_a_worker_however_many_shards_there_are(tmp_path):
-    for number in range(20):
-        (tmp_path / f"{number}.svm").write_text("1 1:1\n-1 200000:1\n")
-    paths = [tmp_path / f"{number}.svm" for number in range(20)]
-    succeed("train", *paths, "-m", tmp_path / "m", "--workers", 2, "--memory", "4M", "--epochs", 1)
-    assert "--memory" in fail("train", *paths, "-m", tmp_path / "m", "--workers", 2, "--memory", "1M", "--epochs", 1)
-
-
-def test_labels_of_a_shard_that_is_left_out_are_left_out_too(files, tmp_path):
-    files[2].write_text("9 1:1\n9 2:x\n")
-    succeed("train", *files, "-m", tmp_path / "m", "--workers", 2, "--skip-bad-shards")
-    assert model_file.load(tmp_path / "m").label_names == ["-1", "+1"]
-
-
-def test_a_shard_that_fails_in_every_round_is_told_of_once(files, tmp_path):
-    files[2].write_text("1 1:1\n1 2:x\n")
-    flags = ["--workers", 2, "--skip-bad-shards", "--rounds", 3, "--json"]
-    assert len(succeed("train", *files, "-m", tmp_path / "m", *flags).json["shards_left_out"]) == 1
-
-
-def test_a_fault_of_ours_is_not_blamed_on_a_shard(files, monkeypatch):
+def test_an_error_that_no_shard_can_cause_is_raised(files, monkeypatch):
     def broken(*args):
         raise MemoryError("none left")
 
-    monkeypatch.setattr(shard_tasks, "_learn_text", broken)
+    monkeypatch.setattr(tasks, "_learn_text", broken)
     plan = Plan(rules.AROW(), Training(), "posterior")
+    named = files_as_shards([str(path) for path in files], 2)
     with pytest.raises(MemoryError, match="none left"):
-        train_in_threads(
-            files_as_shards([str(path) for path in files], 2), Sharing(workers=2, skip_bad_shards=True), plan, None
-        )
+        train_in_threads(named, plan, Sharing(workers=2, skip_bad_shards=True))
 
 
-def test_hashes_of_a_model_that_goes_on_stay_as_they_are(files):
+def test_hash_bits_of_a_resumed_model_cannot_change(files):
     model = package.train_svmlight(files[0], package.AROWClassifier(warm_start=True), hash_bits=6)
     with pytest.raises(ValueError, match="hash_bits of the model is 6, not 10"):
         package.train_svmlight(files[0], model, hash_bits=10)
@@ -415,7 +319,7 @@ def test_parts_of_parts_are_parts_of_the_same_lines(tmp_path):
     assert [halves[0].start, halves[-1].stop] == [first.stop, second.stop]
 
 
-def test_d05_a_bad_shard_fails_the_run_after_the_others_with_its_place(files):
+def test_d05_a_bad_shard_fails_the_run_with_its_place_after_the_others(files):
     files[3].write_text("1 1:1\n1 2:x\n")
     files[6].unlink()
     with pytest.raises(DataError, match=r"part-3\.svm:2:3: value is not .* \(and 1 more shard\)"):
@@ -433,68 +337,10 @@ def test_an_interrupt_ends_all_threads(files, monkeypatch):
     assert threading.active_count() == before
 
 
-# -- the command line --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("flags", [[], ["--covariance", "full"], ["-a", "cw", "--epochs", "3", "--rounds", "2"]])
-def test_train_with_workers(files, tmp_path, flags):
-    out = tmp_path / "m.npz"
-    report = json.loads(succeed("train", *files, "-m", out, "--workers", 2, "--json", *flags).out)
-    assert report["shards_left_out"] == []
-    learner = model_file.load(out)
-    assert report["rows"] * (2 if "--rounds" in flags else 1) * report["epochs"] == learner.statistics["rows"]
-    for workers in (1, 3):
-        succeed("train", *files, "-m", tmp_path / "n.npz", "--workers", workers, "--quiet", *flags)
-        assert bits(model_file.load(tmp_path / "n.npz")) == bits(learner)
-    assert "arow model" in succeed("train", *files, "-m", out, "--workers", 2).out
-    succeed("predict", files[0], "-m", out)
-
-
-def test_resuming_with_workers_adds_to_what_was_known(files, tmp_path):
-    succeed("train", *files[:4], "-m", tmp_path / "a.npz", "--workers", 2, "--epochs", 1, "--quiet")
-    succeed(
-        "train", *files[4:], "-m", tmp_path / "b.npz", "--resume", tmp_path / "a.npz", "--workers", 2, "--epochs", 1
-    )
-    a, b = (model_file.load(tmp_path / name) for name in ("a.npz", "b.npz"))
-    assert b.statistics["rows"] > a.statistics["rows"]
-    assert (b.state.variance <= a.state.variance).all()
-
-
-def test_regression_and_several_labels_with_workers(tmp_path):
-    (tmp_path / "r.svm").write_text("1.5 1:1\n2.5 2:1\n" * 20)
-    succeed("train", tmp_path / "r.svm", "-m", tmp_path / "r.npz", "--task", "regression", "--workers", 2)
-    assert isinstance(package.load(tmp_path / "r.npz"), package.AROWRegressor)
-    (tmp_path / "l.svm").write_text(labelled_text() * 3)
-    succeed("train", tmp_path / "l.svm", "-m", tmp_path / "l.npz", "--workers", 3)
-    assert len(model_file.load(tmp_path / "l.npz").classes) > 2
-
-
-def test_d08_bad_shards_can_be_left_out(files, tmp_path):
-    files[3].write_text("1 1:1\n1 2:x\n")
-    message = fail("train", *files, "-m", tmp_path / "m.npz", "--workers", 2)
-    assert "part-3.svm:2:3: value is not a decimal number" in message
-    assert not (tmp_path / "m.npz").exists()
-    outcome = succeed("train", *files, "-m", tmp_path / "m.npz", "--workers", 2, "--skip-bad-shards", "--json")
-    assert "shard left out:" in outcome.err
-    assert len(outcome.json["shards_left_out"]) == 1
-    assert "part-3.svm:2:3" in outcome.json["shards_left_out"][0]
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--workers", "0"], "must be None or a positive integer"),
-        (["--workers", "2", "--checkpoint", "1"], "--checkpoint is not for several workers"),
-        (["--workers", "2", "--how", "mean"], "must be 'posterior' or 'kl' or 'l2'"),
-        (["--workers", "2", "--scheduler", "tcp://localhost:1"], "--workers is for this machine"),
-        (["--rounds", "2"], "--rounds is for several workers"),
-        (["--workers", "2", "-v"], "--verbose shows how one model learns"),
-        (["--workers", "2", "--threads", "2"], "--threads is for one model"),
-    ],
-)
-def test_flags_that_make_no_sense_are_refused(files, tmp_path, flags, message):
-    assert message.replace("None", "none") in fail("train", *files, "-m", tmp_path / "m", *flags, status=2)
-
-
-def test_standard_input_cannot_be_shared(tmp_path):
-    assert "standard input (-) cannot be shared" in fail("train", "-", "-m", tmp_path / "m", "--workers", 2, status=2)
+def test_bad_lines_of_all_shards_count_together(files):
+    for path in files[:3]:
+        path.write_text("1 1:1\n-1 2:x\n-1 2:1\n")
+    plan = Plan(rules.AROW(), Training(epochs=1), "posterior", Reading(on_bad_line="skip", max_bad=2))
+    named = files_as_shards([str(path) for path in files], 2)
+    with pytest.raises(DataError, match=r"part-2\.svm:2:4: .* \(more than 2 bad lines in all shards: `max_bad`\)"):
+        train_in_threads(named, plan, Sharing(workers=2))
