@@ -113,12 +113,12 @@ def _table(title: str, ours: list[str], rivals: list[str], comparison: Compariso
         cells = []
         for name in shown:
             paper = task.paper[list(NAMES).index(name)]
-            stars = ""
+            marks = ""
             if name in ours and rivals:
                 p_values = [comparison.p_value(task.name, 0.0, NAMES[name], NAMES[rival]) for rival in rivals]
                 marks = stars(max(value for value in p_values if not np.isnan(value))).replace("*", "\\*")
             text = bold_if(values[name] == lowest, percent(values[name]))
-            cells.append(f"{text}{stars}" + ("" if paper is None else f" ({paper:.2f})"))
+            cells.append(f"{text}{marks}" + ("" if paper is None else f" ({paper:.2f})"))
         rows.append([task.name, *cells])
     text_tasks = [task for task in TASKS if not task.name.startswith("USPS")]
     our_ranks = np.nanmean([ranks([errors[task.name][name] for name in shown]) for task in text_tasks], axis=0)
