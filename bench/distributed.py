@@ -153,12 +153,12 @@ def _threads(path: str, parts: int, epochs: int, workers: int) -> float:
     from cwlearn.core.learner import Training
     from cwlearn.parallel.shards import Sharing, train_in_threads
     from cwlearn.parallel.tasks import Plan
-    from cwlearn.text.run import Resources
-    from cwlearn.text.sources import split
+    from cwlearn.text.resources import Resources
+    from cwlearn.text.sources import Source
 
-    plan = Plan(rules.AROW(), Training(epochs=epochs, shuffle=epochs > 1), "posterior", space=Resources(threads=1))
+    plan = Plan(rules.AROW(), Training(epochs=epochs, shuffle=epochs > 1), "posterior", resources=Resources(threads=1))
     start = time.perf_counter()
-    train_in_threads([(part, path) for part in split(path, parts)], Sharing(workers=workers), plan, None)
+    train_in_threads([(part, path) for part in Source(path).split(parts)], Sharing(workers=workers), plan, None)
     return time.perf_counter() - start
 
 

@@ -18,20 +18,20 @@ from cwlearn.parallel.cluster import Here, is_client, train_on
 from cwlearn.parallel.shards import Sharing, train_in_threads
 from cwlearn.parallel.sources import as_list, named
 from cwlearn.parallel.tasks import Plan
-from cwlearn.text.run import Resources
-from cwlearn.text.sources import split as _split
-from cwlearn.text.svmlight import Reading
+from cwlearn.text.reader import Reading
+from cwlearn.text.resources import Resources
+from cwlearn.text.sources import Source, as_source
 from cwlearn.utils.machine import usable_cores
 from cwlearn.utils.messages import say
 
 __all__ = ["fit", "split"]
 
 
-def split(path: str | os.PathLike[str], pieces: int) -> list[str]:
+def split(path: str | os.PathLike[str], pieces: int) -> list[Source]:
     """A large plain text file as up to so many shards: ranges of its bytes, cut at line ends."""
     require("pieces", pieces, COUNT)
     os.stat(path)  # which complains if there is none
-    return _split(os.fsdecode(path), pieces)
+    return as_source(path).split(pieces)
 
 
 def fit(
@@ -82,7 +82,7 @@ def fit(
     report : callable
         Hears 1 for every shard that is done, and -n where n of them must be done again.
     reading
-        Of text: the options of `cwlearn.text.svmlight.Reading`.
+        Of text: the options of `cwlearn.text.reader.Reading`.
     """
     if not isinstance(estimator, Linear):
         raise TypeError(f"expected a linear estimator of cwlearn, such as AROWClassifier(), got {estimator!r}")
@@ -104,7 +104,7 @@ def fit(
     seed = int(check_random_state(estimator.random_state).randint(2**31)) if training.shuffle else 0
     plan = Plan(rule, training, how, Reading(**reading), Resources(n_features, hash_bits), seed=seed)
     given = as_list(shards)
-    texts = isinstance(given, list) and isinstance(given[0], str)
+    texts = isinstance(given, list) and isinstance(given[0], Source)
     if for_text and not texts:
         raise ValueError(f"{next(iter(for_text))} is for shards of text, and these are matrices")
     plan = _with_labels(plan, labels, texts, base)

@@ -13,7 +13,7 @@ from cwlearn.core.learner import Learner
 from cwlearn.core.metrics import Measures, RegressionMeasures
 from cwlearn.errors import DataError
 from cwlearn.text.labels import Labels
-from cwlearn.text.sources import displayed
+from cwlearn.text.sources import Source
 from cwlearn.utils.messages import put, put_json
 
 __all__ = ["EXAMPLE", "add_flags", "run"]
@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> None:
     )
     report = judge(learner, arguments)
     if not report["rows"]:
-        raise DataError("no examples", displayed(arguments.data[0]))
+        raise DataError("no examples", Source(arguments.data[0]).name)
     if arguments.json:
         put_json({**report, "seconds": time.perf_counter() - start})
     else:
@@ -44,7 +44,7 @@ def _judge_labels(learner: Learner, arguments: argparse.Namespace) -> dict[str, 
     labels = Labels.of(learner)
     probabilistic = learner.rule.probabilistic
     for batch, rows in scored(learner, arguments, labelled=True):
-        labels.meet(batch)
+        labels.add(batch)
         true = learner.number(batch.labels)
         for which, part in learner.parts(rows):
             margins = learner.margins(part, only_mean=not probabilistic)

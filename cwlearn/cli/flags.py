@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import Field, fields
 from typing import Any
@@ -11,11 +12,18 @@ from cwlearn.core.model_file import USUAL_MEMORY, USUAL_TIMES
 from cwlearn.core.parameters import BOOLEAN, SIZE, Check, LabelError, Options
 from cwlearn.core.rules import RULES
 
+OTHER_NAMES = {"n_features": "features", "random_state": "seed"}
 Group = Any  # what argparse's add_argument_group returns
 
 
 def flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
+    """The flag of an option."""
+    return "--" + OTHER_NAMES.get(name, name).replace("_", "-")
+
+
+def rendered(text: str) -> str:
+    """A message of the library, with flags for the names of options in backticks."""
+    return re.sub(r"`([a-z_]+)`", lambda match: flag(match[1]), text)
 
 
 def checked(check: Check) -> Callable[[str], Any]:
@@ -41,9 +49,13 @@ def add(group: Group, name: str, check: Check, text: str) -> None:
     """A flag that leaves no trace unless it is given."""
     text = text.replace("%", "%%")
     if check is BOOLEAN:
-        group.add_argument(flag(name), action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text)
+        group.add_argument(
+            flag(name), dest=name, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text
+        )
     else:
-        group.add_argument(flag(name), type=checked(check), default=argparse.SUPPRESS, metavar=check.form, help=text)
+        group.add_argument(
+            flag(name), dest=name, type=checked(check), default=argparse.SUPPRESS, metavar=check.form, help=text
+        )
 
 
 def add_options(group: Group, owner: type[Options], without: Iterable[str] = (), **defaults: str) -> None:

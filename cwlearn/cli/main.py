@@ -57,7 +57,7 @@ def main(argv: list[str] | None = None) -> int:
             raise
         with contextlib.suppress(Exception):  # what was printed before is good
             sys.stdout.flush()
-        say(f"error: {_words(error, words[:1])}")
+        say(f"error: {_rendered(_words(error, words[:1]))}")
         _forget_output()
         return 1
 
@@ -88,7 +88,7 @@ def run(words: list[str]) -> int:
     try:
         _module(arguments.verb).run(arguments)
     except UsageError as error:
-        say(f"error: {error}")
+        say(f"error: {_rendered(str(error))}")
         return 2
     return 0
 
@@ -125,6 +125,12 @@ def _parser(words: list[str]) -> argparse.ArgumentParser:
 
 def _module(verb: str) -> Any:
     return import_module(f"cwlearn.cli.{verb}")
+
+
+def _rendered(text: str) -> str:
+    from cwlearn.cli.flags import rendered  # which loads NumPy
+
+    return rendered(text)
 
 
 def _words(error: Exception, verb: list[str]) -> str:
@@ -166,7 +172,7 @@ def _output() -> Iterator[None]:
 def _warnings() -> Iterator[None]:
     """Warnings in the words of the program, without a place in its code."""
     with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_: say(f"warning: {message}")
+        warnings.showwarning = lambda message, *_: say(f"warning: {_rendered(str(message))}")
         yield
 
 

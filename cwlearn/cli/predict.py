@@ -15,8 +15,8 @@ from cwlearn.cli.scoring import add_data_flags, loaded, scored
 from cwlearn.core.learner import Learner
 from cwlearn.core.rows import Rows
 from cwlearn.errors import UsageError, shown
+from cwlearn.text.batch import Batch
 from cwlearn.text.sources import STDIN
-from cwlearn.text.svmlight import Batch
 from cwlearn.utils.atomic_file import check_writable, replace_file
 from cwlearn.utils.messages import put_json
 
@@ -76,7 +76,9 @@ def run(arguments: argparse.Namespace) -> None:
         for batch, known in scored(learner, arguments, not arguments.no_labels):
             rows += known.n_rows
             texts = (_prediction_lines(learner, part, names, arguments) for _, part in learner.parts(known, at_once))
-            for text in [_with_gaps(b"".join(texts), batch)] if arguments.no_labels and len(batch.bad) else texts:
+            for text in (
+                [_with_gaps(b"".join(texts), batch)] if arguments.no_labels and len(batch.bad_places) else texts
+            ):
                 lines = memoryview(text)
                 while lines:  # a file without a buffer may take a part only
                     lines = lines[file.write(lines) :]
@@ -96,7 +98,7 @@ def _with_numbers(arguments: argparse.Namespace) -> bool:
 
 def _with_gaps(text: bytes, batch: Batch) -> bytes:
     """Predictions with an empty line for each line that was left out, so that lines answer to lines."""
-    gaps = {line for line, _ in batch.left_out()}
+    gaps = {line for line, _ in batch.skipped_lines()}
     predicted = iter(text.split(b"\n"))
     return b"".join(b"\n" if line in gaps else next(predicted) + b"\n" for line in range(batch.n_lines))
 

@@ -25,9 +25,10 @@ from cwlearn.errors import ModelError, UsageError, listed, shown
 from cwlearn.parallel.shards import Sharing
 from cwlearn.parallel.tasks import ShardResult
 from cwlearn.text.labels import labels_for
-from cwlearn.text.run import Resources, Run
+from cwlearn.text.reader import Reading
+from cwlearn.text.resources import Resources
+from cwlearn.text.run import Run
 from cwlearn.text.sources import STDIN
-from cwlearn.text.svmlight import Reading
 from cwlearn.text.svmlight_errors import DECIMAL
 from cwlearn.utils.atomic_file import check_writable
 from cwlearn.utils.machine import free_memory
@@ -274,7 +275,7 @@ def take_up(unfinished: dict[str, Any], run: Run, force: bool) -> None:
             f"from as new ones"
         )
     if not differences:
-        run.take_up(unfinished, force)
+        run.resume_from(unfinished, force)
 
 
 def what_was_kept(run: Run, monitor: TerminalMonitor, checkpoint: str | None, model: str) -> str:

@@ -14,7 +14,7 @@ from cwlearn.core.parameters import COUNT, SEED
 from cwlearn.errors import UsageError
 from cwlearn.evaluation.candidates import CANDIDATES, Candidate, OnlineCandidate
 from cwlearn.evaluation.choosing import HELD_OUT, Tuning, tune
-from cwlearn.text.svmlight import Reading
+from cwlearn.text.reader import Reading
 from cwlearn.utils.messages import put, put_json
 
 EXAMPLE = """\

@@ -33,7 +33,7 @@ from cwlearn.parallel.tasks import (
     learn,
     without_model,
 )
-from cwlearn.text.sources import part_name, split, total_size
+from cwlearn.text.sources import Source, as_sources, total_size
 
 LATE = 3  # how often a round may be run again because of labels that came late
 SHARD_MEMORY = 1 << 30  # bytes for the rows of a shard between two epochs; more of them go through a file
@@ -158,7 +158,7 @@ def train(
         if failures and not skip_bad:
             raise DataError(_summary([*failures.values()]))
         if told.bad_lines > (most := plan.reading.max_bad):
-            raise DataError(f"{told.skipped_lines[most]} (in all shards more than {most:,} bad lines: --max-bad)")
+            raise DataError(f"{told.skipped_lines[most]} (in all shards more than {most:,} bad lines: `max_bad`)")
         if not told.rows:
             none = _no_examples(shards)
             raise DataError(f"{none}: {_summary([*failures.values()])}" if failures else none)
@@ -225,7 +225,7 @@ def _summary(failures: list[str]) -> str:
 def _with_labels(engine: Engine, shards: Sequence[tuple[Any, str]], plan: Plan) -> Plan:
     """All shards must learn of all labels before one of them begins.  Of texts, some lines mostly show them all; where
     they do not, the first round will tell."""
-    texts = isinstance(shards[0][0], str)
+    texts = isinstance(shards[0][0], Source)
     for thorough in (False, True) if texts else (True,):
         step = 1 if thorough else SAMPLED_TOGETHER
         groups = [zip(*shards[start : start + step], strict=True) for start in range(0, len(shards), step)]
@@ -253,15 +253,16 @@ def _with_labels(engine: Engine, shards: Sequence[tuple[Any, str]], plan: Plan) 
     return replace(plan, classes=classes)
 
 
-def files_as_shards(paths: Sequence[str], workers: int) -> list[tuple[str, str]]:
+def files_as_shards(paths: Sequence[str], workers: int) -> list[tuple[Source, str]]:
     """Files with their names; where they are fewer than the workers, the plain ones in parts."""
     shards = []
-    for path in paths:
-        parts = [path]
+    sources = as_sources(paths)
+    for source in sources:
+        parts = [source]
         with suppress(OSError, DataError):  # its task will say what is wrong with it
-            if len(paths) < workers and (size := total_size(paths)):
-                parts = split(path, max(1, round(workers * (total_size([path]) or 0) / size)))
-        shards += [(part, part_name(part)) for part in parts]
+            if len(sources) < workers and (size := total_size(sources)):
+                parts = source.split(max(1, round(workers * (source.size or 0) / size)))
+        shards += [(part, part.full_name) for part in parts]
     return shards
 
 

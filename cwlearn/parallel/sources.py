@@ -11,26 +11,26 @@ import numpy as np
 
 from cwlearn.errors import DataError
 from cwlearn.parallel.tasks import Broken
-from cwlearn.text.sources import part_name
+from cwlearn.text.sources import Source, as_source
 
 
 def as_list(shards: Any) -> Any:
     """Dask's collections as they are; all else as a list, of paths or of pairs."""
     if _from_dask(shards) or (isinstance(shards, tuple) and len(shards) == 2 and all(map(_from_dask, shards))):
         return shards
-    if isinstance(shards, (str, bytes, os.PathLike)):
+    if isinstance(shards, (str, bytes, os.PathLike, Source)):
         raise TypeError(f"expected a list of shards, got one path: {shards!r} (split cuts a large file into shards)")
     found: list[Any] = []
     for number, shard in enumerate(shards):
-        if isinstance(shard, (str, bytes, os.PathLike)):
-            found.append(os.fsdecode(shard))
+        if isinstance(shard, (str, bytes, os.PathLike, Source)):
+            found.append(as_source(shard))
         elif isinstance(shard, (tuple, list)) and len(shard) == 2:
             found.append(tuple(shard))
         else:
             raise TypeError(
                 f"shard {number}: expected a path or a pair (X, y), got {type(shard).__module__}.{type(shard).__name__}"
             )
-        if isinstance(found[0], str) != isinstance(found[-1], str):
+        if isinstance(found[0], Source) != isinstance(found[-1], Source):
             raise TypeError(f"shards must be all paths or all pairs (X, y): shard 0 and shard {number} differ")
     if not found:
         raise DataError("no shards")
@@ -48,8 +48,8 @@ def named(shards: Any, client: Any) -> Iterator[tuple[Any, str]]:
         yield from _blocks(X, y, client)
     elif isinstance(shards, list):
         for number, shard in enumerate(shards):
-            if isinstance(shard, str):
-                yield shard, part_name(shard)
+            if isinstance(shard, Source):
+                yield shard, shard.full_name
             else:
                 yield client.submit(_pair, *shard, key=f"shard-{uuid.uuid4().hex}"), f"shard {number}"
     else:

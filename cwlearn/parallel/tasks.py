@@ -22,11 +22,13 @@ from cwlearn.core.rows import as_rows
 from cwlearn.core.rule import Rule
 from cwlearn.core.training import Training, row_dtype
 from cwlearn.errors import DataError, NoExamplesError
+from cwlearn.text.chunks import CHUNK_BYTES
 from cwlearn.text.labels import Labels, labels_for
 from cwlearn.text.monitor import Monitor
-from cwlearn.text.run import Resources, Run
-from cwlearn.text.sources import displayed, total_size
-from cwlearn.text.svmlight import CHUNK_BYTES, Reader, Reading
+from cwlearn.text.reader import Reader, Reading
+from cwlearn.text.resources import Resources
+from cwlearn.text.run import Run
+from cwlearn.text.sources import Source
 
 BROUGHT_ABOUT = (ValueError, TypeError, ArithmeticError, OSError)  # errors that are the fault of a shard
 SAMPLE_BYTES = 1 << 16  # at the beginning of a text, whose labels are looked for before it is learned from
@@ -115,7 +117,7 @@ def find_labels(plan: Plan, thorough: bool, names: list[str], *shards: Any) -> t
 def _labels_of(shard: Any, name: str, plan: Plan, thorough: bool) -> tuple[dict[Any, str], str]:
     labels = Labels()
     try:
-        if not isinstance(shard, str):
+        if not isinstance(shard, Source):
             return {label: str(label) for label in _classes(_opened(shard)[1]).tolist()}, ""
         _check_file(shard)
         dtype = row_dtype(plan.rule, plan.training)
@@ -124,21 +126,19 @@ def _labels_of(shard: Any, name: str, plan: Plan, thorough: bool) -> tuple[dict[
         reader = Reader(shard, plan.reading, dtype=dtype, hash_bits=bits, threads=1, chunk_bytes=size)
         with closing(iter(reader)) as batches:
             for batch in batches:
-                labels.meet(batch)
+                labels.add(batch)
                 plan.check_going_on()
                 if not thorough:
-                    labels.look_ahead(reader)
+                    labels.add_samples(reader)
                     break
     except BROUGHT_ABOUT as error:
         return labels.texts, _failure(error, name)
     return labels.texts, ""
 
 
-def _check_file(path: str) -> None:
-    if total_size([path]) is None:
-        raise DataError(
-            "can be read but once, and a shard may have to be read again: it must be a file", displayed(path)
-        )
+def _check_file(source: Source) -> None:
+    if source.size is None:
+        raise DataError("can be read but once, and a shard may have to be read again: it must be a file", source.name)
 
 
 def _opened(shard: Any) -> tuple[Any, NDArray[Any]]:
@@ -172,7 +172,7 @@ def learn(shard: Any, name: str, plan: Plan, base: Learner | None) -> ShardResul
     result = ShardResult(Sum(plan.how))
     learner = copy.deepcopy(base)  # the base belongs to all
     try:
-        if isinstance(shard, str):
+        if isinstance(shard, Source):
             learner = _learn_text(shard, plan, learner, result)
         else:
             learner = _learn_matrix(*_opened(shard), plan, learner, result)
@@ -183,12 +183,12 @@ def learn(shard: Any, name: str, plan: Plan, base: Learner | None) -> ShardResul
     return result
 
 
-def _learn_text(path: str, plan: Plan, learner: Learner | None, result: ShardResult) -> Learner | None:
-    _check_file(path)
+def _learn_text(source: Source, plan: Plan, learner: Learner | None, result: ShardResult) -> Learner | None:
+    _check_file(source)
     labels = labels_for(plan.rule, plan.labels, guessed=plan.guessed)
     monitor = _ShardMonitor(plan, labels)
     random_state = np.random.RandomState(plan.seed)
-    run = Run([path], plan.rule, plan.training, plan.reading, plan.resources, labels, learner, monitor, random_state)
+    run = Run(source, plan.rule, plan.training, plan.reading, plan.resources, labels, learner, monitor, random_state)
     try:
         learner = run.train()
     except _LabelsMissedError:
