@@ -128,7 +128,10 @@ def _module(verb: str) -> Any:
 
 
 def _rendered(text: str) -> str:
-    from cwlearn.cli.flags import rendered  # which loads NumPy
+    """A message of the library with flags for the names of options; NumPy, which `flags` loads, may be broken."""
+    if "`" not in text:
+        return text
+    from cwlearn.cli.flags import rendered
 
     return rendered(text)
 

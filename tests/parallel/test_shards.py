@@ -41,7 +41,7 @@ def alone(path, rule, labels, base=None, **training):
 
     options = {"epochs": 2, "shuffle": False, **training}
     run = Run(
-        [path if isinstance(path, str) else str(path)],
+        path,
         rule,
         Training(**options),
         labels=labels_for(rule, labels),
@@ -405,7 +405,7 @@ def test_a_fault_of_ours_is_not_blamed_on_a_shard(files, monkeypatch):
 
 def test_hashes_of_a_model_that_goes_on_stay_as_they_are(files):
     model = package.train_svmlight(files[0], package.AROWClassifier(warm_start=True), hash_bits=6)
-    with pytest.raises(ValueError, match="hash_bits of the model is 6, not 10"):
+    with pytest.raises(ValueError, match="`hash_bits` of the model is 6, not 10"):
         package.train_svmlight(files[0], model, hash_bits=10)
 
 
