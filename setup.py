@@ -30,8 +30,8 @@ FLAGS = ["-O3", "-funroll-loops", "-ffp-contract=off", "-fno-math-errno", "-fno-
 # The parser is faster if its short lists are not made vectors of, and if its loop has the registers for itself.
 PARSER_FLAGS = ["-fno-tree-slp-vectorize", "-fno-inline-functions-called-once"]
 KERNEL_FLAGS = ["-fno-inline-functions", "-fno-inline-functions-called-once"]
-KERNEL_PARTS = ["_cells.pxd", "_label_row.pxi", "_rules.pxd", "_scores.h", "_subnormals.h"]
-PARSER_PARTS = ["_subnormals.h", "text/_decimals.pxi", "text/_svmlight.h"]
+KERNEL_PARTS = ["_cells.pxd", "_label_row.pxi", "_rules.pxd", "_scores.h", "_squares.pxd", "_subnormals.h"]
+PARSER_PARTS = ["_squares.pxd", "_subnormals.h", "text/_decimals.pxi", "text/_svmlight.h"]
 VARIANTS: dict[str, list[str]] = {"": []}
 if sys.platform == "win32":
     FLAGS = PARSER_FLAGS = KERNEL_FLAGS = []

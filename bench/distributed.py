@@ -34,7 +34,7 @@ from cwlearn.core.training import Training
 from cwlearn.parallel.shards import Sharing
 from cwlearn.parallel.tasks import Plan, Shard
 from cwlearn.parallel.threads import train_in_threads
-from cwlearn.text.sources import part_name, split
+from cwlearn.text.sources import Source
 
 SHARDS = (10, 50, 100)
 HOW = ("l2", "kl", "posterior")
@@ -159,7 +159,7 @@ def speed(report: Report, repeat: int) -> None:
 
 def _seconds_in_threads(path: str, shards: int, epochs: int, workers: int) -> float:
     plan = Plan(rules.AROW(), Training(epochs=epochs, shuffle=epochs > 1), "posterior")
-    parts = [Shard(part, part_name(part)) for part in split(path, shards)]
+    parts = [Shard(part, part.full_name) for part in Source(path).split(shards)]
     return timed(lambda: train_in_threads(parts, plan, Sharing(workers=workers)))
 
 

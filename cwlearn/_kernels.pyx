@@ -16,6 +16,7 @@ from cwlearn._rules cimport (
     AROW, BAYESIAN_LOGISTIC, CW_STDEV, CW_VARIANCE, EXACT, FIXED, INCLUSIVE, KL, L2, LOGISTIC_SGD, NHERD, PA, PA_I,
     PA_II, PERCEPTRON, RLS, SCW_I, SCW_II, SOP, Kind, Step, capped, exact_step, relative, rule_step,
 )
+from cwlearn._squares cimport squared_length
 
 include "_label_row.pxi"
 
@@ -303,7 +304,6 @@ def check_rows(
     cdef Py_ssize_t n_rows = squares.shape[0]
     cdef bint canonical = True
     cdef bint disordered
-    cdef double s0, s1, s2, s3
     cdef unsigned int before
     with nogil:
         before = keep_subnormals()
@@ -324,15 +324,7 @@ def check_rows(
                     break
             elif stop > start and not (indices[start] >= 0 and indices[stop - 1] < n_features):
                 break
-            s0 = s1 = s2 = s3 = 0
-            for k in range(start, stop - 3, 4):
-                s0 += <double> values[k] * values[k]
-                s1 += <double> values[k + 1] * values[k + 1]
-                s2 += <double> values[k + 2] * values[k + 2]
-                s3 += <double> values[k + 3] * values[k + 3]
-            for k in range(stop - (stop - start) % 4, stop):
-                s0 += <double> values[k] * values[k]
-            squares[row] = (s0 + s1) + (s2 + s3)
+            squares[row] = squared_length(&values[0] + start, stop - start) if stop > start else 0
         else:
             row = -1
         as_before(before)

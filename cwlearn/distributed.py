@@ -19,9 +19,9 @@ from cwlearn.parallel.shards import Sharing, ignore_progress
 from cwlearn.parallel.sources import DaskShards, Pair, Path, checked_shards, named_shards
 from cwlearn.parallel.tasks import Plan, is_text
 from cwlearn.parallel.threads import LocalClient, train_in_threads
-from cwlearn.text.run import Resources
-from cwlearn.text.sources import split as _split
-from cwlearn.text.svmlight import Reading
+from cwlearn.text.reader import Reading
+from cwlearn.text.resources import Resources
+from cwlearn.text.sources import Source, as_source
 from cwlearn.utils.machine import usable_cores
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ __all__ = ["fit", "split"]
 EstimatorT = TypeVar("EstimatorT", bound=Linear)
 
 
-def split(path: str | os.PathLike[str], pieces: int) -> list[str]:
+def split(path: str | os.PathLike[str], pieces: int) -> list[Source]:
     """Cut a large text file into shards for `fit`.
 
     Parameters
@@ -44,12 +44,12 @@ def split(path: str | os.PathLike[str], pieces: int) -> list[str]:
 
     Returns
     -------
-    list of paths
-        Each stands for a range of bytes of the file, from the beginning of a line to the end of a line.
+    list of sources
+        Each is a range of bytes of the file, from the beginning of a line to the end of a line.
     """
     require("pieces", pieces, COUNT)
     os.stat(path)  # raises an error if there is no file
-    return _split(os.fsdecode(path), pieces)
+    return as_source(path).split(pieces)
 
 
 def fit(

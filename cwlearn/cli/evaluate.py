@@ -14,9 +14,9 @@ from cwlearn.core.learner import Learner
 from cwlearn.core.metrics import Measures, RegressionMeasures
 from cwlearn.core.rows import Rows
 from cwlearn.errors import DataError
+from cwlearn.text.batch import Batch
 from cwlearn.text.labels import Labels
-from cwlearn.text.sources import displayed
-from cwlearn.text.svmlight import Batch
+from cwlearn.text.sources import Source
 from cwlearn.utils.messages import put, put_json
 
 __all__ = ["EXAMPLE", "add_flags", "run"]
@@ -26,16 +26,16 @@ EXAMPLE = "  cwlearn evaluate test.svm -m spam.npz"
 
 def run(arguments: argparse.Namespace) -> None:
     check_paths(arguments.data)
-    learner, n_known = load_for_scoring(arguments)
+    learner = load_for_scoring(arguments)
     start = time.perf_counter()
     evaluate, print_report = (
         (_evaluate_regression, _print_regression)
         if learner.rule.task == "regression"
         else (_evaluate_labels, _print_labels)
     )
-    report = evaluate(learner, batches_to_score(learner, n_known, arguments, labelled=True))
+    report = evaluate(learner, batches_to_score(learner, arguments, labelled=True))
     if not report["rows"]:
-        raise DataError("no examples", displayed(arguments.data[0]))
+        raise DataError("no examples", Source(arguments.data[0]).name)
     if arguments.json:
         put_json({**report, "seconds": time.perf_counter() - start})
     else:
@@ -47,7 +47,7 @@ def _evaluate_labels(learner: Learner, batches: Iterable[tuple[Batch, Rows]]) ->
     labels = Labels.of(learner)
     probabilistic = learner.rule.probabilistic
     for batch, rows in batches:
-        labels.meet(batch)
+        labels.add(batch)
         true = learner.number(batch.labels)
         for which, part in learner.parts(rows):
             margins = learner.margins(part, only_mean=not probabilistic)

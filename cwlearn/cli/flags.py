@@ -52,8 +52,8 @@ def _as_flag(match: re.Match[str]) -> str:
 def _option_names() -> frozenset[str]:
     from cwlearn.core.training import Training
     from cwlearn.parallel.shards import Sharing
-    from cwlearn.text.run import Resources
-    from cwlearn.text.svmlight import Reading
+    from cwlearn.text.reader import Reading
+    from cwlearn.text.resources import Resources
 
     owners = (*RULES.values(), Training, Resources, Reading, Sharing)
     return frozenset([*OTHER_NAMES, *VERB_OPTIONS, *(item.name for owner in owners for item in _fields(owner))])

@@ -17,8 +17,8 @@ from cwlearn.cli.scoring import add_data_flags, batches_to_score, load_for_scori
 from cwlearn.core.learner import Learner
 from cwlearn.core.rows import Rows
 from cwlearn.errors import UsageError, shown
+from cwlearn.text.batch import Batch
 from cwlearn.text.sources import STDIN
-from cwlearn.text.svmlight import Batch
 from cwlearn.utils.atomic_file import check_writable, replaced_file
 from cwlearn.utils.messages import put_json
 
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> None:
     check_paths(arguments.data, [arguments.output], [arguments.model])
     if arguments.output is not None:
         check_writable(arguments.output)
-    learner, n_known = load_for_scoring(arguments)
+    learner = load_for_scoring(arguments)
     _check_columns(arguments, learner)
     start = time.perf_counter()
     n_rows = 0
@@ -68,9 +68,9 @@ def run(arguments: argparse.Namespace) -> None:
     with _output_file(arguments.output) as file:
         if arguments.proba or (arguments.margin and learner.several):
             file.write(f"labels {' '.join(label_names)}\n".encode())
-        for batch, rows in batches_to_score(learner, n_known, arguments, labelled=not arguments.no_labels):
+        for batch, rows in batches_to_score(learner, arguments, labelled=not arguments.no_labels):
             n_rows += rows.n_rows
-            needs_gaps = arguments.no_labels and len(batch.bad) > 0
+            needs_gaps = arguments.no_labels and len(batch.bad_places) > 0
             texts = []
             for _, part in learner.parts(rows, scores_at_once):
                 texts.append(_prediction_lines(learner, part, label_names, arguments))
@@ -118,7 +118,7 @@ def _wants_numbers(arguments: argparse.Namespace) -> bool:
 
 def _with_gaps(text: bytes, batch: Batch) -> bytes:
     """Predictions with an empty line for each line that was left out, so that line N belongs to line N of the data."""
-    left_out = {line for line, _ in batch.left_out()}
+    left_out = {line for line, _ in batch.skipped_lines()}
     predicted = iter(text.split(b"\n"))
     return b"".join(b"\n" if line in left_out else next(predicted) + b"\n" for line in range(batch.n_lines))
 

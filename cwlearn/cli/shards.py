@@ -12,9 +12,9 @@ from cwlearn.errors import UsageError, shown
 from cwlearn.parallel.shards import Sharing, files_as_shards
 from cwlearn.parallel.tasks import Plan, ShardResult
 from cwlearn.parallel.threads import train_in_threads
-from cwlearn.text.run import Resources
+from cwlearn.text.reader import Reading
+from cwlearn.text.resources import Resources
 from cwlearn.text.sources import STDIN
-from cwlearn.text.svmlight import Reading
 from cwlearn.utils.messages import say
 from cwlearn.utils.progress import ProgressBar
 

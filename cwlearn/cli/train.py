@@ -33,9 +33,10 @@ from cwlearn.errors import ModelError, UsageError, listed, shown
 from cwlearn.parallel.shards import Sharing
 from cwlearn.parallel.tasks import ShardResult
 from cwlearn.text.labels import labels_for
-from cwlearn.text.run import Resources, Run
+from cwlearn.text.reader import Reading
+from cwlearn.text.resources import Resources
+from cwlearn.text.run import Run
 from cwlearn.text.sources import STDIN
-from cwlearn.text.svmlight import Reading
 from cwlearn.utils.atomic_file import check_writable
 from cwlearn.utils.machine import free_memory
 from cwlearn.utils.messages import put, put_json, say
@@ -186,7 +187,7 @@ def _continue_checkpoint(unfinished: dict[str, Any], run: Run, force: bool) -> N
         if name not in ignored and unfinished.get(name) != now[name]
     ]
     if not differences:
-        run.take_up(unfinished, force)
+        run.resume_from(unfinished, force)
     elif not force:
         raise ModelError(
             f"the checkpoint belongs to another run: {'; '.join(differences)}. With --force these data are learned "

@@ -13,7 +13,7 @@ from cwlearn.core.rule import Rule
 from cwlearn.core.rules import RULES, TASKS
 from cwlearn.core.training import BUILT_WITH, Training, check_update
 from cwlearn.errors import ModelError, UsageError, listed, shown
-from cwlearn.text.run import Resources
+from cwlearn.text.resources import Resources
 from cwlearn.text.svmlight_errors import DECIMAL
 
 DEFAULT_RULE = "arow"

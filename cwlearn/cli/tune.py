@@ -17,7 +17,7 @@ from cwlearn.evaluation.algorithms import CANDIDATES
 from cwlearn.evaluation.candidates import Candidate, ParameterValue, RuleCandidate, Setting
 from cwlearn.evaluation.trials import SettingResult
 from cwlearn.evaluation.tuning import HELD_OUT, Tuning, tune
-from cwlearn.text.svmlight import Reading
+from cwlearn.text.reader import Reading
 from cwlearn.utils.messages import put, put_json
 
 EXAMPLE = """\

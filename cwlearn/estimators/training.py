@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeVar
 
 from sklearn.utils import check_random_state
 
@@ -12,44 +12,64 @@ from cwlearn.core.parameters import is_number, label_value, read_size
 from cwlearn.estimators.base import Linear, warn_of_unsolved
 from cwlearn.text.labels import labels_for
 from cwlearn.text.monitor import BarMonitor
-from cwlearn.text.run import Resources, Run
-from cwlearn.text.svmlight import Paths, Reading, path_list
+from cwlearn.text.reader import OnBadLine, Reading, Unsorted
+from cwlearn.text.resources import Resources
+from cwlearn.text.run import Run
+from cwlearn.text.sources import Paths
+
+Estimator = TypeVar("Estimator", bound=Linear)
 
 
 def train_svmlight(
     paths: Paths,
-    estimator: Linear,
+    estimator: Estimator,
     *,
     labels: Sequence[float] | None = None,
     n_features: int | None = None,
     hash_bits: int | None = None,
     memory: int | str | None = None,
     threads: int | None = None,
-    **reading: Any,
-) -> Linear:
-    """Fit an estimator straight from svmlight files, out of core: what `cwlearn train` does, from Python.
+    unsorted: Unsorted = "error",
+    on_bad_line: OnBadLine = "error",
+    max_bad: int = Reading.max_bad,
+    max_line: int = Reading.max_line,
+) -> Estimator:
+    """Fit an estimator straight from svmlight files, which may be larger than memory, as `cwlearn train` does.
 
-    The index in the text is the column of the model, whether it counts from zero or from one; a matrix that
-    `read_svmlight` makes with `zero_based=True` has the same columns.  The result is that of `fit` on the same rows, to
-    the bit, as long as they fit into `memory`; beyond it, shuffles are made within windows of it.  With `epochs=1,
-    shuffle=False` no row is kept at all.  An estimator with `warm_start` goes on from where it stopped.
+    The index in the text is the column of the model, as in `read_svmlight`.  The result is that of `fit` on the same
+    rows, to the bit, as long as the rows fit into `memory`; beyond it, rows are shuffled within windows of that size.
+    With `epochs=1, shuffle=False` no row is kept.  An estimator with `warm_start` continues where it stopped.
 
     Parameters
     ----------
     paths : path, or several, which are read as one
-        Compressed files are recognised; "-" is standard input.
+        Compressed files (gzip, bzip2, xz, Zstandard) are recognised; "-" is standard input.
     estimator : a linear classifier or regressor of this package
         It is fitted and returned.
-    labels : numbers, optional
-        All labels there are; by default, those that are found.  A regression has none.
-    n_features, hash_bits : int, optional
-        Columns of the model, or bits to hash the indices to; by default, as many columns as the text has.
-    memory : int or a text such as "4G", optional
-        Bytes for the rows between two epochs, and for the weights; by default half of what is free.
+    labels : sequence of numbers, optional
+        All labels there are; by default, those that occur.  A regression has none.
+    n_features : int, optional
+        Columns of the model; by default, as many as the text has.
+    hash_bits : int, optional
+        Hash the indices to this number of bits, which makes 2^hash_bits columns.
+    memory : int or str, optional
+        Bytes for the rows between two epochs, and for the weights, as a number or a text such as "4G"; by default half
+        of what is free.
     threads : int, optional
         Threads that parse; by default one for each core that may be used.
-    reading
-        The options of `cwlearn.text.svmlight.Reading`: `zero_based`, `unsorted`, `on_bad_line`, `max_bad`, `max_line`.
+    unsorted : {"error", "sort"}, default="error"
+        What to do with a line whose indices do not rise.
+    on_bad_line : {"error", "skip"}, default="error"
+        Stop at the first bad line, or warn and go on without its row.
+    max_bad : int, default=100
+        How many bad lines to skip; one more is an error.
+    max_line : int, default=1073741824
+        Bytes of the longest line.
+
+    Returns
+    -------
+    estimator
+        The estimator that was given, fitted.
 
     Examples
     --------
@@ -71,14 +91,13 @@ def train_svmlight(
             raise ValueError(f"a regression has no labels, got {labels!r}")
         if len(set(labels)) < max(2, len(labels)) or not all(is_number(label) for label in labels):
             raise ValueError(f"labels must be two or more different numbers, got {labels!r}")
-        known = estimator._learner.classes.tolist() if go_on else sorted(labels)
-        if sorted(labels) != known:
-            raise ValueError(f"labels={labels!r} are not those that learning began with: {known}")
+        if go_on and sorted(labels) != (old := estimator._learner.classes.tolist()):
+            raise ValueError(f"labels={labels!r} are not those that learning began with: {old}")
     run = Run(
-        path_list(paths),
+        paths,
         rule,
         training,
-        Reading(**reading),
+        Reading(unsorted, on_bad_line, max_bad, max_line),
         Resources(n_features, hash_bits, read_size(memory) if isinstance(memory, str) else memory, threads),
         labels_for(rule, None if labels is None else {label_value(label): label_text(label) for label in labels}),
         estimator._learner if go_on else None,

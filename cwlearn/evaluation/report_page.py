@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from cwlearn._version import __version__
 from cwlearn.evaluation.charts import COLORS

@@ -31,7 +31,7 @@ from cwlearn.parallel.tasks import (
     learn,
     without_model,
 )
-from cwlearn.text.sources import part_name, split, total_size
+from cwlearn.text.sources import as_sources, total_size
 
 LABEL_RETRIES = 3  # how often a round may be repeated because shards had labels that were not sampled
 SHARD_MEMORY = 1 << 30  # bytes for the rows of a shard between two epochs; larger shards go through a file
@@ -234,10 +234,11 @@ def _find_labels(
 def files_as_shards(paths: Sequence[str], workers: int) -> list[Shard]:
     """Each file as a shard; if there are fewer files than workers, plain files are cut into several."""
     shards = []
-    for path in paths:
-        parts = [path]
+    sources = as_sources(paths)
+    for source in sources:
+        parts = [source]
         with suppress(OSError, DataError):  # the task of the shard reports it
-            if len(paths) < workers and (size := total_size(paths)):
-                parts = split(path, max(1, round(workers * (total_size([path]) or 0) / size)))
-        shards += [Shard(part, part_name(part)) for part in parts]
+            if len(sources) < workers and (size := total_size(sources)):
+                parts = source.split(max(1, round(workers * (source.size or 0) / size)))
+        shards += [Shard(part, part.full_name) for part in parts]
     return shards

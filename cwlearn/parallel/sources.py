@@ -11,7 +11,7 @@ import numpy as np
 
 from cwlearn.errors import DataError
 from cwlearn.parallel.tasks import Shard, UnreadableShard, is_text
-from cwlearn.text.sources import part_name
+from cwlearn.text.sources import Source, as_source
 
 
 @runtime_checkable
@@ -44,12 +44,12 @@ def checked_shards(shards: Iterable[Path] | Iterable[Pair] | DaskShards) -> list
         X, y = shards
         if isinstance(X, DaskCollection) and isinstance(y, DaskCollection):
             return X, y
-    if isinstance(shards, (str, bytes, os.PathLike)):
+    if isinstance(shards, (str, bytes, os.PathLike, Source)):
         raise TypeError(f"expected a list of shards, got one path: {shards!r} (`split` cuts a large file into shards)")
     result: list[Any] = []
     for number, shard in enumerate(shards):
-        if isinstance(shard, (str, bytes, os.PathLike)):
-            result.append(os.fsdecode(shard))
+        if isinstance(shard, (str, bytes, os.PathLike, Source)):
+            result.append(as_source(shard))
         elif isinstance(shard, (tuple, list)) and len(shard) == 2:
             result.append(tuple(shard))
         else:
@@ -75,7 +75,7 @@ def named_shards(shards: list[Any] | DaskShards, client: Client) -> Iterator[Sha
     else:
         for number, shard in enumerate(shards):
             if is_text(shard):
-                yield Shard(shard, part_name(shard))
+                yield Shard(shard, shard.full_name)
             else:
                 pair = client.submit(_pair, *shard, key=f"shard-{uuid.uuid4().hex}")
                 yield Shard(pair, f"shard {number}")

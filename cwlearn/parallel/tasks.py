@@ -22,11 +22,13 @@ from cwlearn.core.rows import as_rows
 from cwlearn.core.rule import Rule
 from cwlearn.core.training import Training, row_dtype
 from cwlearn.errors import DataError, NoExamplesError
+from cwlearn.text.chunks import CHUNK_BYTES
 from cwlearn.text.labels import Labels, labels_for
 from cwlearn.text.monitor import Monitor
-from cwlearn.text.run import Resources, Run
-from cwlearn.text.sources import displayed, total_size
-from cwlearn.text.svmlight import CHUNK_BYTES, Reader, Reading
+from cwlearn.text.reader import Reader, Reading
+from cwlearn.text.resources import Resources
+from cwlearn.text.run import Run
+from cwlearn.text.sources import Source
 
 SHARD_ERRORS = (ValueError, TypeError, ArithmeticError, OSError)  # errors that a shard can cause
 SAMPLE_BYTES = 1 << 16  # at the beginning of a text, whose labels are sampled before training
@@ -109,7 +111,7 @@ class _ShardMonitor(Monitor):
 
 def is_text(data: Any) -> bool:
     """Whether the data of a shard are a text file, or a part of one."""
-    return isinstance(data, str)
+    return isinstance(data, Source)
 
 
 # -- finding labels ----------------------------------------------------------------------------------------------------
@@ -142,19 +144,19 @@ def _labels_of(shard: Any, name: str, plan: Plan, thorough: bool) -> tuple[dict[
         reader = Reader(shard, plan.reading, dtype=dtype, hash_bits=bits, threads=1, chunk_bytes=size)
         with closing(iter(reader)) as batches:
             for batch in batches:
-                labels.meet(batch)
+                labels.add(batch)
                 plan.check_stop()
                 if not thorough:
-                    labels.look_ahead(reader)
+                    labels.add_samples(reader)
                     break
     except SHARD_ERRORS as error:
         return labels.texts, [_failure(error, name)]
     return labels.texts, []
 
 
-def _check_readable_twice(path: str) -> None:
-    if total_size([path]) is None:
-        raise DataError("is not a regular file, and a shard may have to be read twice", displayed(path))
+def _check_readable_twice(source: Source) -> None:
+    if source.size is None:
+        raise DataError("is not a regular file, and a shard may have to be read twice", source.name)
 
 
 def _opened(shard: Any) -> tuple[Any, NDArray[Any]]:
@@ -202,12 +204,12 @@ def learn(shard: Any, name: str, plan: Plan, base: Learner | None) -> ShardResul
     return result
 
 
-def _learn_text(path: str, plan: Plan, learner: Learner | None, result: ShardResult) -> Learner | None:
-    _check_readable_twice(path)
+def _learn_text(source: Source, plan: Plan, learner: Learner | None, result: ShardResult) -> Learner | None:
+    _check_readable_twice(source)
     labels = labels_for(plan.rule, plan.labels, guessed=plan.labels_sampled)
     monitor = _ShardMonitor(plan, labels)
     random_state = np.random.RandomState(plan.seed)
-    run = Run([path], plan.rule, plan.training, plan.reading, plan.resources, labels, learner, monitor, random_state)
+    run = Run(source, plan.rule, plan.training, plan.reading, plan.resources, labels, learner, monitor, random_state)
     try:
         learner = run.train()
     except _LabelsMissedError:

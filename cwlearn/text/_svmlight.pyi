@@ -17,6 +17,7 @@ def parse_rows(
     indptr: NDArray[np.int64],
     indices: NDArray[Any],
     values: NDArray[Any],
+    squares: NDArray[np.float64],
     labels: NDArray[np.float64],
     queries: NDArray[np.int64],
     text: NDArray[np.uint8],

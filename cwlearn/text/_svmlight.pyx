@@ -1,20 +1,22 @@
-"""svmlight text to CSR arrays, without the GIL; knows nothing of files or of learning.
+"""svmlight text to CSR arrays, without the GIL.
 
     line    = [label [" qid:" integer] {" " index ":" value}] ["#" comment] "\\n"
 
-Without labels, every line is a row: one without data is a row without entries, so that rows can be counted by lines.
+Without labels, every line is a row, even one without data, so that the number of a row is that of its line.
 
-`parse_rows` stops at the first line that is not of this form.  What is wrong with it is not told here: `bad_lines.py`
-reads that one line again, slowly, and finds the words.
+`parse_rows` stops at the first line that is not of this form.  It does not say what is wrong: `svmlight_errors.py` reads
+that one line again, slowly, and explains it.
 
-The text is gone over three times, a window at a time.  First all bytes that are no digits are marked, 64 at a time;
-then the numbers between the marks are read, four at a time; then what stands there is looked at, and made entries of.
-So where a number begins does not depend on how long the last one was found to be, and the processor works at several of
-them at once (Langdale, Lemire, "Parsing gigabytes of JSON per second", VLDB Journal 28, 2019).
+The parser makes three passes over a window of text.  The first marks all bytes that are not digits, 64 at a time; the
+second reads the numbers between the marks, four at a time; the third checks the syntax and writes the entries.  So the
+place where a number begins does not depend on the length of the last one, and the processor works at several numbers at
+once (Langdale, Lemire, "Parsing gigabytes of JSON per second", VLDB Journal 28, 2019).
 """
 
 from libc.stdint cimport INT32_MAX, INT64_MAX, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy
+
+from cwlearn._squares cimport squared_length
 
 cdef extern from "_svmlight.h":
     int zeros_above "cwlearn_zeros_above" (uint64_t word) noexcept nogil
@@ -42,7 +44,7 @@ ctypedef fused index_t:
 
 ctypedef const uint8_t* Place
 
-PADDING = 64                  # bytes that must stand before and after a text: words are read beyond its ends
+PADDING = 64                  # bytes that must stand before and after a text, because words are read beyond its ends
 cdef Py_ssize_t PADDED = PADDING
 cdef uint64_t GOLDEN = 0x9E3779B97F4A7C15    # 2^64 / golden ratio: multiples of it spread evenly (Knuth, TAOCP 3, 6.4)
 LINE_BASE = 0xD1342543DE82EF95    # of checksums (Steele, Vigna, Software: Practice and Experience 52, 2022)
@@ -67,7 +69,7 @@ cdef inline bint ends_here(Place p) noexcept nogil:
 
 
 cdef Place read_integer(Place p, uint64_t limit, int64_t* number) noexcept nogil:
-    """Digits, of any number: the place behind them, or NULL if there are none at p or they make more than `limit`."""
+    """Read any number of digits: the place behind them, or NULL if there are none or the number is above `limit`."""
     cdef uint64_t sum = 0
     if not is_digit(p[0]):
         return NULL
@@ -99,7 +101,7 @@ cdef inline bint rising(const index_t* indices, Py_ssize_t n) noexcept nogil:
 
 
 cdef bint sorted_row(index_t* indices, floating* values, Py_ssize_t n) noexcept nogil:
-    """Sort by index, by Shell's method with gaps that shrink by 2.25; False if an index stands there twice."""
+    """Sort by index, by Shell's method with gaps that shrink by 2.25; False if an index occurs twice."""
     cdef Py_ssize_t gap = 1
     cdef Py_ssize_t k, place
     cdef index_t index
@@ -125,7 +127,7 @@ cdef bint sorted_row(index_t* indices, floating* values, Py_ssize_t n) noexcept 
 
 
 cdef Py_ssize_t hashed_row(index_t* indices, floating* values, Py_ssize_t n, int bits) noexcept nogil:
-    """Hash the indices to `bits` bits, sort, and add up the values of those that meet; return how many are left."""
+    """Hash the indices to `bits` bits, sort, and add up the values of equal ones; return how many are left."""
     cdef Py_ssize_t k
     cdef Py_ssize_t kept = 0
     for k in range(n):
@@ -141,11 +143,11 @@ cdef Py_ssize_t hashed_row(index_t* indices, floating* values, Py_ssize_t n, int
     return kept + 1 if n else 0
 
 
-cdef struct Marks:            # the places of all bytes of a window that are no digits, and the numbers before them
+cdef struct Marks:            # the places of all bytes of a window that are not digits, and the numbers before them
     Place base                # of the window
     Place end                 # of the text
-    int64_t next              # which one comes next
-    int64_t count             # of them
+    int64_t next              # number of the next mark
+    int64_t count             # of marks
     int16_t* offsets          # offsets[-1] is -1
     uint32_t* numbers
 
@@ -156,19 +158,19 @@ cdef FindMarks find_marks = find_marks_at_once if has_vbmi2() else find_marks_an
 
 
 def choose_marks(bint at_once):
-    """Choose how marks are found, as the tests do; return whether they can be found so."""
+    """Choose how marks are found, for tests; return whether this processor can do that."""
     global find_marks
     find_marks = find_marks_at_once if at_once and has_vbmi2() else find_marks_anywhere
     return has_vbmi2() or not at_once
 
 
 cdef void open_window(Marks* marks, Place start) noexcept nogil:
-    """Go on with the window from `start`, which is not within a number."""
+    """Continue with the window from `start`, which is not within a number."""
     cdef int64_t k
     marks.base = start
     marks.next = 0
     marks.count = find_marks(marks.offsets, start, <int> min(WINDOW, marks.end - start))
-    for k in range(4):                      # to be read along with the last ones
+    for k in range(4):                      # they are read together with the last ones
         marks.offsets[marks.count + k] = 0
     for k in range(0, marks.count, 4):
         four_numbers(marks.numbers + k, start, marks.offsets + k)
@@ -194,7 +196,7 @@ cdef Place read_entries(
     Place p, Marks* marks, index_t* indices, floating* values, int64_t* n_entries, int64_t* query, bint may_have_query,
     int* status,
 ) noexcept nogil:
-    """The entries from p to the end of the line, in any order: the place of that end, or NULL with a status."""
+    """Read the entries from p to the end of the line, in any order: the place of that end, or NULL with a status."""
     cdef int64_t n = 0
     cdef int64_t colon, whole, part, mark, ahead, last
     cdef double value = 0
@@ -208,7 +210,7 @@ cdef Place read_entries(
     status[0] = BAD
     p = to_token(marks, p)
     while True:
-        # Most entries: "index:whole" or "index:whole.part" of a few digits each, and behind it a blank or the line end.
+        # Most entries: "index:whole" or "index:whole.part" with a few digits each, then a blank or the line end.
         if marks.count - marks.next < 4 and marks.base + WINDOW < marks.end:
             open_window(marks, p)
         base = marks.base
@@ -218,7 +220,7 @@ cdef Place read_entries(
             colon = offsets[mark]
             if base[colon] != c":" or <uint64_t> (colon - offsets[mark - 1] - 2) > 7:
                 break
-            ahead = mark + 1                # and two more, perhaps, at the end of the entry
+            ahead = mark + 1                # an entry may have up to two marks more
             negative = base[colon + 1] == c"-"
             if negative:
                 stay_a_branch(ahead)
@@ -253,7 +255,7 @@ cdef Place read_entries(
             p = base + offsets[mark - 1] + 1
             marks.next = mark
 
-        # Any other one, the end of the line, or something that is wrong.
+        # Any other entry, the end of the line, or an error.
         p = to_token(marks, p)
         if p[0] == c"\n" or p[0] == c"#":
             n_entries[0] = n
@@ -282,20 +284,24 @@ cdef Place read_entries(
 
 
 def parse_rows(
-    int64_t[::1] indptr, index_t[::1] indices, floating[::1] values, double[::1] labels, int64_t[::1] queries,
-    const uint8_t[::1] text, int64_t start, int64_t stop, int64_t n_rows,
-    bint labelled, int64_t lowest_allowed, bint sort, int hash_bits,
+    int64_t[::1] indptr, index_t[::1] indices, floating[::1] values, double[::1] squares, double[::1] labels,
+    int64_t[::1] queries, const uint8_t[::1] text, int64_t start, int64_t stop, int64_t n_rows, bint labelled,
+    int64_t lowest_allowed, bint sort, int hash_bits,
 ):
     """Append the rows of text[start:stop], whole lines, to the first `n_rows` rows in the arrays.
 
+    squares         the squared length of each row, which is not finite where a value is out of range
     queries         by row, or empty if they are not wanted
-    labelled        lines begin with a label, or are without data and no rows
-    lowest_allowed  index: 0, or 1 where it counts from one
+    labelled        lines begin with a label, or have no data and are no rows
+    lowest_allowed  the lowest index: 0, or 1 where indices count from one
     sort            accept indices that do not rise
     hash_bits       hash the indices to so many bits, or 0
 
     Returns (status, rows now, lines read, where it stopped, lowest index, highest index), the indices as written.  The
     status is DONE, BAD_LINE (where: the start of that line), or TOO_WIDE for an index beyond int32.
+
+    The columns of the rows are checked here, once: they rise strictly within a row, none is negative, and none is above
+    the highest index or, hashed, not below 2^hash_bits.
     """
     cdef int64_t size = stop - start
     cdef int64_t most_rows = n_rows + (size // 2 + 1 if labelled else size)
@@ -303,7 +309,7 @@ def parse_rows(
         raise ValueError("the text must end with a line, between paddings")
     # A row has two bytes at least ("1\n"), or one without a label; an entry has four ("1:1 "), or one less at the end
     # of a line.
-    if n_rows < 0 or indptr.shape[0] <= most_rows or labels.shape[0] < most_rows:
+    if n_rows < 0 or indptr.shape[0] <= most_rows or min(squares.shape[0], labels.shape[0]) < most_rows:
         raise ValueError("the arrays are too short for the rows of the text")
     if queries.shape[0] and queries.shape[0] < most_rows:
         raise ValueError("the array of queries is too short for the rows of the text")
@@ -361,7 +367,7 @@ def parse_rows(
                 if count and index0[n] < lowest_allowed:
                     break
             line_end = p if p[0] == c"\n" else <Place> memchr(p, c"\n", end - p)
-            if p[0] == c"#":                # even here: the comment would swallow the lines behind a CR
+            if p[0] == c"#":                # a CR is refused even here: the comment would swallow the lines behind it
                 p = <Place> memchr(p, c"\r", line_end - p)
                 if p != NULL and p + 1 != line_end:
                     status = BAD
@@ -373,6 +379,7 @@ def parse_rows(
                     highest = max(highest, <int64_t> index0[n + count - 1])
                     if hash_bits:
                         count = hashed_row(index0 + n, value0 + n, count, hash_bits)
+                squares[n_rows] = squared_length(value0 + n, count)
                 n += count
                 labels[n_rows] = label
                 if queries.shape[0]:
@@ -386,13 +393,13 @@ def parse_rows(
 
 
 cdef inline uint64_t mixed(uint64_t h, uint64_t word) noexcept nogil:
-    """One to one in both: what differs once can be made up for only by chance."""
+    """One-to-one in both arguments, so that only chance can undo a difference."""
     h = (h ^ word) * GOLDEN
     return h ^ h >> 32
 
 
 cdef uint64_t checksum_of_line(Place p, Place end) noexcept nogil:
-    """Of its words, the even and the odd ones by themselves, so that the processor works at two of them at once."""
+    """The even and the odd words of a line by themselves, so that the processor works at two of them at once."""
     cdef uint64_t even = <uint64_t> (end - p)
     cdef uint64_t odd = GOLDEN
     cdef uint64_t[2] words
@@ -407,10 +414,10 @@ cdef uint64_t checksum_of_line(Place p, Place end) noexcept nogil:
 
 
 def checksum_lines(const uint8_t[::1] text, int64_t start, int64_t stop):
-    """A number of 64 bits that tells the lines of text[start:stop] from others, by chance apart.
+    """A checksum of 64 bits of the lines of text[start:stop].
 
-    Of lines behind others it is added to that of the others, times LINE_BASE to the power of the number of lines: so
-    what it comes to for a text does not depend on how that was cut.
+    The checksum of A followed by B is that of A times LINE_BASE to the power of the number of lines of B, plus that of
+    B: so the checksum of a text does not depend on how it was cut into chunks.
     """
     if not 0 <= start <= stop <= text.shape[0] or (start < stop and text[stop - 1] != c"\n"):
         raise ValueError("the text must end with a line")

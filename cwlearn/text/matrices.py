@@ -3,35 +3,79 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Generator
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.core.parameters import COUNT
+from cwlearn.core.parameters import COUNT, NOTHING, one_of, require
 from cwlearn.core.rows import Rows
 from cwlearn.errors import DataError
+from cwlearn.native import check_rows
+from cwlearn.text.batch import NO_INDEX
+from cwlearn.text.reader import OnBadLine, Reader, Reading, Unsorted
 from cwlearn.text.row_store import MemoryStore
-from cwlearn.text.sources import total_size
-from cwlearn.text.svmlight import NO_INDEX, Paths, Reader, Reading
+from cwlearn.text.sources import Paths, total_size
+
+Dtype = Literal["float32", "float64"] | type[np.float32] | type[np.float64] | np.dtype[np.floating[Any]]
+OnLargeIndex = Literal["error", "ignore"]
+
+
+@overload
+def read_svmlight(
+    paths: Paths,
+    *,
+    n_features: int | None = None,
+    on_large_index: OnLargeIndex = "error",
+    dtype: Dtype = "float64",
+    zero_based: bool | Literal["auto"] = True,
+    query_id: Literal[False] = False,
+    hash_bits: int | None = None,
+    threads: int | None = None,
+    unsorted: Unsorted = "error",
+    on_bad_line: OnBadLine = "error",
+    max_bad: int = Reading.max_bad,
+    max_line: int = Reading.max_line,
+) -> tuple[Any, NDArray[np.float64]]: ...
+
+
+@overload
+def read_svmlight(
+    paths: Paths,
+    *,
+    n_features: int | None = None,
+    on_large_index: OnLargeIndex = "error",
+    dtype: Dtype = "float64",
+    zero_based: bool | Literal["auto"] = True,
+    query_id: Literal[True],
+    hash_bits: int | None = None,
+    threads: int | None = None,
+    unsorted: Unsorted = "error",
+    on_bad_line: OnBadLine = "error",
+    max_bad: int = Reading.max_bad,
+    max_line: int = Reading.max_line,
+) -> tuple[Any, NDArray[np.float64], NDArray[np.int64]]: ...
 
 
 def read_svmlight(
     paths: Paths,
     *,
     n_features: int | None = None,
-    dtype: Any = "float64",
-    zero_based: bool | str = "auto",
+    on_large_index: OnLargeIndex = "error",
+    dtype: Dtype = "float64",
+    zero_based: bool | Literal["auto"] = True,
     query_id: bool = False,
     hash_bits: int | None = None,
     threads: int | None = None,
-    **reading: Any,
-) -> tuple[Any, ...]:
+    unsorted: Unsorted = "error",
+    on_bad_line: OnBadLine = "error",
+    max_bad: int = Reading.max_bad,
+    max_line: int = Reading.max_line,
+) -> tuple[Any, NDArray[np.float64]] | tuple[Any, NDArray[np.float64], NDArray[np.int64]]:
     """Read svmlight text into a CSR matrix X and labels y, as scikit-learn's `load_svmlight_file` does.
 
-    For a model that was, or will be, used with text files (`train_svmlight`, `cwlearn train`, `cwlearn predict`), say
-    `zero_based=True`: there the index in the text is the column, and nothing is ever guessed.
+    The index in the text is the column of X, as in `train_svmlight` and on the command line.
 
     Parameters
     ----------
@@ -39,23 +83,35 @@ def read_svmlight(
         Compressed files (gzip, bzip2, xz, Zstandard) are recognised; "-" is standard input.
     n_features : int, optional
         Columns of X; by default as many as the text has.
-    dtype : "float64" or "float32"
-        Of the values; they are rounded once.
-    zero_based : "auto", True or False
-        Whether indices count from zero; "auto" takes them to count from one if none of them is 0.
-    query_id : bool
+    on_large_index : {"error", "ignore"}, default="error"
+        What to do with entries beyond `n_features`: "ignore" leaves them out.
+    dtype : {"float64", "float32"}, default="float64"
+        Type of the values; they are rounded once.
+    zero_based : bool or "auto", default=True
+        False: indices count from one, and index 1 is column 0.  "auto": indices count from one if none of them is 0.
+    query_id : bool, default=False
         Return the numbers after "qid:" as well.
     hash_bits : int, optional
-        Hash the indices, as they are written, to so many bits, as `cwlearn train --hash-bits` does.
+        Hash the indices, as they are written, to this number of bits, as `train_svmlight` does.
     threads : int, optional
         Threads that parse; by default one for each core that may be used.
-    reading
-        The other options of `cwlearn.text.svmlight.Reading`: `unsorted`, `on_bad_line`, `max_bad`, `max_line`.
+    unsorted : {"error", "sort"}, default="error"
+        What to do with a line whose indices do not rise.
+    on_bad_line : {"error", "skip"}, default="error"
+        Stop at the first bad line, or warn and go on without its row.
+    max_bad : int, default=100
+        How many bad lines to skip; one more is an error.
+    max_line : int, default=1073741824
+        Bytes of the longest line.
 
     Returns
     -------
-    X, y : csr_matrix and ndarray
-        And the query numbers, if they were asked for.
+    X : csr_matrix
+        One row for each line with data.
+    y : ndarray of float64
+        The labels.
+    queries : ndarray of int64
+        The query numbers, 0 where a line has none.  Only with `query_id`.
 
     Examples
     --------
@@ -63,25 +119,35 @@ def read_svmlight(
     >>> from cwlearn import read_svmlight
     >>> path = os.path.join(tempfile.mkdtemp(), "tiny.svm")
     >>> with open(path, "w") as file:
-    ...     _ = file.write("+1 1:0.5 3:2  # a comment\\n-1 2:1\\n")
+    ...     _ = file.write("+1 0:0.5 2:2  # a comment\\n-1 1:1\\n")
     >>> X, y = read_svmlight(path)
     >>> X.toarray().tolist(), y.tolist()
     ([[0.5, 0.0, 2.0], [0.0, 1.0, 0.0]], [1.0, -1.0])
     """
-    if zero_based not in (True, False, "auto"):
-        raise ValueError(f"zero_based must be True, False or 'auto', got {zero_based!r}")
-    if not isinstance(zero_based, str):
-        zero_based = bool(zero_based)
-    reader = _reader(paths, zero_based, reading, dtype=dtype, queries=query_id, hash_bits=hash_bits, threads=threads)
-    size = total_size(reader.paths)
+    if not (isinstance(zero_based, (bool, np.bool)) or zero_based == "auto"):
+        raise ValueError(f"`zero_based` must be True, False or 'auto', got {zero_based!r}")
+    _check_size(n_features, on_large_index)
+    from_one = zero_based != "auto" and not zero_based
+    reader = Reader(
+        paths,
+        Reading(unsorted, on_bad_line, max_bad, max_line),
+        dtype=dtype,
+        queries=query_id,
+        hash_bits=hash_bits or 0,
+        lowest_index=int(from_one),
+        threads=threads,
+        on_skipped=_warn,
+    )
+    size = total_size(reader.sources)
     store = MemoryStore(reader.dtype)
     lowest = NO_INDEX
     for batch in reader:
         fraction = batch.chunk.position / size if size and batch.chunk.plain else 0
         store.add(batch.rows, batch.labels, batch.queries if query_id else None, fraction)
         lowest = min(lowest, batch.lowest)
-    from_one = not hash_bits and (zero_based is False or (zero_based == "auto" and lowest > 0))
-    X = _matrix(store.rows, store.n_features, n_features, from_one)
+    if zero_based == "auto":
+        from_one = lowest > 0
+    X = _matrix(store.rows, store.n_features, n_features, on_large_index, from_one and not hash_bits)
     return (X, store.labels, store.queries) if query_id else (X, store.labels)
 
 
@@ -90,70 +156,125 @@ def iter_svmlight(
     rows: int = 10_000,
     *,
     n_features: int | None = None,
-    dtype: Any = "float64",
+    on_large_index: OnLargeIndex = "error",
+    dtype: Dtype = "float64",
     zero_based: bool = True,
     hash_bits: int | None = None,
     threads: int | None = None,
-    **reading: Any,
-) -> Iterator[tuple[Any, NDArray[np.float64]]]:
-    """Read svmlight text as a stream: batches (X, y) of `rows` rows, the last one perhaps of fewer.
+    unsorted: Unsorted = "error",
+    on_bad_line: OnBadLine = "error",
+    max_bad: int = Reading.max_bad,
+    max_line: int = Reading.max_line,
+) -> Generator[tuple[Any, NDArray[np.float64]], None, None]:
+    """Read svmlight text as a stream of batches (X, y).
 
-    A stream cannot wait for an index 0, so indices count from zero unless `zero_based` is False.  Without `n_features`
-    the matrices are as wide as the largest index so far asks for; learners want all of them alike, so give it.  The
-    other parameters are those of `read_svmlight`.
+    Without `n_features` a matrix is as wide as the largest index so far.  Learners need batches of the same width, so
+    give it.
+
+    Parameters
+    ----------
+    paths : path, or several, which are read as one
+        Compressed files (gzip, bzip2, xz, Zstandard) are recognised; "-" is standard input.
+    rows : int, default=10_000
+        Rows of a batch; the last batch may have fewer.
+    n_features : int, optional
+        Columns of X; by default as many as the text has so far.
+    on_large_index : {"error", "ignore"}, default="error"
+        What to do with entries beyond `n_features`: "ignore" leaves them out.
+    dtype : {"float64", "float32"}, default="float64"
+        Type of the values; they are rounded once.
+    zero_based : bool, default=True
+        False: indices count from one, and index 1 is column 0.
+    hash_bits : int, optional
+        Hash the indices, as they are written, to this number of bits, as `train_svmlight` does.
+    threads : int, optional
+        Threads that parse; by default one for each core that may be used.
+    unsorted : {"error", "sort"}, default="error"
+        What to do with a line whose indices do not rise.
+    on_bad_line : {"error", "skip"}, default="error"
+        Stop at the first bad line, or warn and go on without its row.
+    max_bad : int, default=100
+        How many bad lines to skip; one more is an error.
+    max_line : int, default=1073741824
+        Bytes of the longest line.
+
+    Yields
+    ------
+    X : csr_matrix
+        One row for each line with data.
+    y : ndarray of float64
+        The labels.
     """
-    if not COUNT.accepts(rows):
-        raise ValueError(f"rows must be {COUNT.words}, got {rows!r}")
-    if zero_based not in (True, False):
-        raise ValueError(f"zero_based must be True or False for a stream, which cannot guess, got {zero_based!r}")
-    zero_based = bool(zero_based)
-    reader = _reader(paths, zero_based, reading, dtype=dtype, hash_bits=hash_bits, threads=threads)
-    return _batches_of(rows, reader, n_features, from_one=not zero_based and not hash_bits)
+    require("rows", rows, COUNT)
+    if not isinstance(zero_based, (bool, np.bool)):
+        raise ValueError(f"`zero_based` must be True or False for a stream, which cannot guess, got {zero_based!r}")
+    _check_size(n_features, on_large_index)
+    reader = Reader(
+        paths,
+        Reading(unsorted, on_bad_line, max_bad, max_line),
+        dtype=dtype,
+        hash_bits=hash_bits or 0,
+        lowest_index=int(not zero_based),
+        threads=threads,
+        on_skipped=_warn,
+    )
+    from_one = not zero_based and not hash_bits
+    return _batches(reader, rows, lambda part, width: _matrix(part, width, n_features, on_large_index, from_one))
 
 
-def _batches_of(
-    rows: int, reader: Reader, n_features: int | None, from_one: bool
-) -> Iterator[tuple[Any, NDArray[np.float64]]]:
+def _batches(
+    reader: Reader, n_rows: int, matrix: Callable[[Rows, int], Any]
+) -> Generator[tuple[Any, NDArray[np.float64]], None, None]:
+    """Batches of `n_rows` rows; `matrix` makes one of some rows, given the columns seen so far."""
     store = MemoryStore(reader.dtype)
-
-    def part(start: int, stop: int) -> tuple[Any, NDArray[np.float64]]:
-        return _matrix(found.part(start, stop), store.n_features, n_features, from_one), labels[start:stop]
-
     for batch in reader:
         store.add(batch.rows, batch.labels)
-        found, labels = store.rows, store.labels
-        whole = found.n_rows - found.n_rows % rows
-        for start in range(0, whole, rows):
-            yield part(start, start + rows)
+        rows, labels, width = store.rows, store.labels, store.n_features
+        whole = rows.n_rows - rows.n_rows % n_rows
+        for start in range(0, whole, n_rows):
+            yield matrix(rows.part(start, start + n_rows), width), labels[start : start + n_rows]
         if whole:
-            n_seen, store = store.n_features, MemoryStore(reader.dtype)  # what was handed out is no longer ours
-            store.add(found.part(whole, found.n_rows), labels[whole:])
-            store.n_features = n_seen
-    found, labels = store.rows, store.labels
-    if found.n_rows:
-        yield part(0, found.n_rows)
+            store = MemoryStore(reader.dtype)  # the old memory belongs to the matrices now
+            store.add(rows.part(whole, rows.n_rows), labels[whole:])
+            store.n_features = width
+    if store.rows.n_rows:
+        yield matrix(store.rows, store.n_features), store.labels
+
+
+def _check_size(n_features: int | None, on_large_index: str) -> None:
+    require("n_features", n_features, NOTHING | COUNT)
+    require("on_large_index", on_large_index, one_of("error", "ignore"))
+    if on_large_index == "ignore" and n_features is None:
+        raise ValueError("`on_large_index` 'ignore' needs `n_features`")
 
 
 def _warn(flaw: DataError) -> None:
-    """A warning, of which nothing is kept, as `warnings.warn` would for each of many lines."""
+    """Warn of a bad line.  Unlike `warnings.warn` it keeps nothing of each of many lines."""
     warnings.warn_explicit(f"{flaw}; line skipped", UserWarning, __file__, lineno=0)
 
 
-def _reader(paths: Paths, zero_based: bool | str, reading: dict[str, Any], **options: Any) -> Reader:
-    options["hash_bits"] = options["hash_bits"] or 0
-    rules = Reading(zero_based="no" if zero_based is False else "auto", **reading)
-    return Reader(paths, rules, tell=_warn, **options)
-
-
-def _matrix(rows: Rows, n_found: int, n_features: int | None, from_one: bool) -> Any:
+def _matrix(rows: Rows, width: int, n_features: int | None, on_large_index: OnLargeIndex, from_one: bool) -> Any:
+    """A CSR matrix of rows, which have been checked; `width` is the number of columns of all rows so far."""
     from scipy.sparse import csr_matrix
 
-    n_found = max(1, n_found - from_one)  # without any feature, one column, as in scikit-learn
-    if n_features is not None and n_features < n_found and len(rows.indices):
-        raise DataError(f"n_features was set to {n_features}, but the data have {n_found} features")
+    width = max(1, width - from_one)  # without any feature, one column, as in scikit-learn
+    if n_features is not None and n_features < width and len(rows.indices):
+        if on_large_index == "error":
+            raise DataError(f"`n_features` is {n_features}, but the data have {width} features")
+        rows = _without_columns_from(n_features + from_one, rows)
     indices = rows.indices - 1 if from_one else rows.indices
-    X = csr_matrix((len(rows.squares), n_found if n_features is None else n_features), dtype=rows.values.dtype)
+    X = csr_matrix((rows.n_rows, width if n_features is None else n_features), dtype=rows.values.dtype)
     kind = np.int32 if indices.dtype == np.int32 and len(indices) < 2**31 else np.int64  # SciPy wants one for both
     X.indptr, X.indices = rows.indptr.astype(kind, copy=False), indices.astype(kind, copy=False)
-    X.data = rows.values  # all of it has been checked
+    X.data = rows.values
     return X
+
+
+def _without_columns_from(n_features: int, rows: Rows) -> Rows:
+    """The rows without the columns from `n_features` on."""
+    kept = rows.indices < n_features
+    indptr = np.append(0, np.cumsum(kept))[rows.indptr]
+    indices = rows.indices[kept].astype(np.int32 if n_features <= 2**31 else np.int64, copy=False)
+    values, squares = rows.values[kept], np.empty(rows.n_rows)
+    check_rows(squares, indptr, indices, values, n_features)
+    return Rows(indptr, indices, values, squares, n_features)

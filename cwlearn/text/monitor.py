@@ -1,4 +1,4 @@
-"""Callbacks of a training run: what is told of its progress, and how it may be interrupted."""
+"""Callbacks of a training run: they follow its progress, and may interrupt it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from cwlearn.errors import DataError
-from cwlearn.text.svmlight import Batch
+from cwlearn.text.batch import Batch
 from cwlearn.utils.progress import ProgressBar
 
 if TYPE_CHECKING:
@@ -16,27 +16,27 @@ if TYPE_CHECKING:
 
 
 class Monitor:
-    """Hears how a run goes; this one keeps silent.  It may raise an exception to end the run."""
+    """The callbacks of a run, which do nothing here.  Each of them may raise an exception to end the run."""
 
-    keeps_progress = False  # it will ask for the progress of the run
+    keeps_progress = False  # it calls `Run.progress`
 
     def begin(self, what: str, total: int | None, unit: str) -> None:
-        """A part of the run begins, of `total` bytes or rows, if that is known."""
+        """A part of the run begins, with `total` bytes or rows if that is known."""
 
     def read(self, run: Run, batch: Batch) -> None:
         """A batch has been read."""
 
     def learned(self, run: Run, rows: int) -> None:
-        """So many rows more have been learned."""
+        """`rows` more rows have been learned."""
 
     def skipped(self, flaw: DataError) -> None:
         """A bad line has been left out."""
 
     def restarted(self) -> None:
-        """All that was learned is forgotten: the run begins again, with more labels."""
+        """The run begins again with more labels, and without what it has learned."""
 
     def undisturbed(self) -> AbstractContextManager[None]:
-        """The state is changing: an interruption must wait for the next call of `learned`, or for the end."""
+        """Held while the state changes: an interruption must wait for the next call of `learned`, or for the end."""
         return nullcontext()
 
 
@@ -69,7 +69,7 @@ class BarMonitor(Monitor):
         self._bar.close()
 
     def _facts(self, run: Run) -> dict[str, str]:
-        """What stands beside the bar."""
+        """What is shown beside the bar."""
         if run.learner is None or not run.learner.statistics["rows"]:
             return {}
         speed = run.done / max(1e-9, time.monotonic() - self._start)

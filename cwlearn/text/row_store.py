@@ -1,8 +1,8 @@
-"""Where rows wait between two epochs: in memory while they fit, else in a file without a name."""
+"""Rows that are kept between two epochs: in memory while they fit, else in a temporary file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -12,27 +12,32 @@ from numpy.typing import NDArray
 from cwlearn.core.rows import Rows
 from cwlearn.core.training import Training, orders
 from cwlearn.native import check_rows
-from cwlearn.utils.pipeline import in_order
+from cwlearn.utils.pipeline import read_ahead
 
-Piece = tuple[Rows, NDArray[np.float64], NDArray[np.int64]]  # rows, their labels, the order to learn them in
+# Rows, their labels, and the order to learn them in; None: as they are.
+Piece = tuple[Rows, NDArray[np.float64], NDArray[np.int64] | None]
+DAMAGED = "the cache for more epochs is damaged"
 
 
-class _Growing:
+class _GrowableArray:
     """A one-dimensional array that is appended to."""
 
-    def __init__(self, dtype: Any, most: int) -> None:
+    def __init__(self, dtype: Any, most_guessed: int) -> None:
         self._memory: NDArray[Any] = np.empty(0, dtype)
-        self._most = most  # bytes to take on a guess
+        self._most_guessed = most_guessed  # bytes that a guess may allocate
         self.size = 0
 
     def append(self, more: NDArray[Any], fraction: float) -> None:
-        """Take over `more`; if memory runs out, as much of it is taken as the `fraction` of the data read so far
-        suggests, which costs nothing until it is touched, or half as much again."""
+        """Copy `more` to the end.
+
+        Where the memory is too small, the `fraction` of the data read so far suggests how much to allocate, which costs
+        nothing until it is touched; at least half as much again is allocated.
+        """
         size = self.size + len(more)
         dtype = np.promote_types(self._memory.dtype, more.dtype)
         if size > len(self._memory) or dtype != self._memory.dtype:
             enough = size + size // 2
-            guess = min(int(size / fraction * 1.02) if fraction else 0, self._most // dtype.itemsize)
+            guess = min(int(size / fraction * 1.02) if fraction else 0, self._most_guessed // dtype.itemsize)
             try:
                 memory = np.empty(max(enough, guess), dtype)
             except MemoryError:
@@ -50,17 +55,24 @@ class _Growing:
 class MemoryStore:
     """Rows in memory, one after the other."""
 
-    def __init__(self, dtype: Any, most: int = 1 << 40) -> None:
-        """`most` is more bytes than there will be."""
-        names = {"ends": np.int64, "indices": np.int32, "values": dtype, "squares": float, "labels": float}
-        self._arrays = {name: _Growing(kind, most) for name, kind in {**names, "queries": np.int64}.items()}
+    def __init__(self, dtype: Any, most_bytes: int = 1 << 40) -> None:
+        """`most_bytes` bounds what is allocated on a guess."""
+        dtypes: dict[str, Any] = {
+            "ends": np.int64,
+            "indices": np.int32,
+            "values": dtype,
+            "squares": np.float64,
+            "labels": np.float64,
+            "queries": np.int64,
+        }
+        self._arrays = {name: _GrowableArray(kind, most_bytes) for name, kind in dtypes.items()}
         self._arrays["ends"].append(np.zeros(1, np.int64), 0)
         self.n_features = 0
 
     def add(
         self, rows: Rows, labels: NDArray[np.float64], queries: NDArray[np.int64] | None = None, fraction: float = 0
     ) -> None:
-        """Copy rows; `fraction` is the part of all rows that have then been added, if known."""
+        """Copy rows; `fraction` is the part of all rows that has been added by then, 0 if it is not known."""
         arrays = self._arrays
         arrays["ends"].append(rows.indptr[1:] + arrays["indices"].size, fraction)
         arrays["indices"].append(rows.indices, fraction)
@@ -91,7 +103,7 @@ class MemoryStore:
         return self._arrays["queries"].filled
 
     def pieces(self, training: Training, random_state: np.random.RandomState) -> Generator[Piece, None, None]:
-        """For every epoch, all rows, in a random order if so wished: as `fit` takes them."""
+        """All rows in every epoch, in a new random order with `shuffle`, as `fit` takes them."""
         for order in orders(self.rows.n_rows, training, random_state):
             yield self.rows, self.labels, order
 
@@ -112,23 +124,23 @@ class _Block:
 
 
 class DiskStore:
-    """Rows in a file that has no name, so that nothing stays behind however the program ends.
+    """Rows in a file without a name, so that nothing stays behind however the program ends.
 
-    Blocks of rows are taken in the order in which they were added or, with `shuffle`, in a new random order in every
-    epoch; as many as a quarter of `memory` holds are put together, and their rows shuffled among each other.
+    Blocks of rows are read in the order in which they were added or, with `shuffle`, in a new random order in every
+    epoch.  A window is as many blocks as fit into a quarter of `memory`; the rows of a window are shuffled together.
     """
 
     def __init__(self, dtype: Any, memory: int) -> None:
         import tempfile
 
         self._dtype = np.dtype(dtype)
-        self._window = max(1, memory // 4)  # one is learned from, one is being read, each beside its parts
+        self._window_bytes = max(1, memory // 4)  # one is learned from, one is being read, each beside its blocks
         self._blocks: list[_Block] = []
         self.n_features = 0
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="cwlearn-", buffering=0)  # noqa: SIM115
 
     def add(self, rows: Rows, labels: NDArray[np.float64], *, fraction: float = 0) -> None:
-        """Write rows to the file: lengths and labels, indices, values; a file needs no `fraction` to grow."""
+        """Write rows to the file: lengths, labels, indices, values.  A file needs no `fraction` to grow."""
         all_ones = bool((rows.values == 1).all())
         parts = [np.diff(rows.indptr), labels, rows.indices, *([] if all_ones else [rows.values])]
         offset = self._file.tell()
@@ -140,75 +152,75 @@ class DiskStore:
         except OSError as error:
             raise OSError(
                 error.errno,
-                f"{error.strerror}, while writing the cache for more epochs: more --memory, --epochs 1 or another "
+                f"{error.strerror}, while writing the cache for more epochs: more `memory`, `epochs` 1 or another "
                 f"folder in TMPDIR would help",
             ) from None
         nbytes = sum(array.nbytes for array in (rows.indptr, rows.indices, rows.values, rows.squares, labels))
         self._blocks.append(_Block(offset, rows.n_rows, len(rows.values), rows.indices.dtype, all_ones, nbytes))
         self.n_features = max(self.n_features, rows.n_features)
 
-    def _read(self, block: _Block) -> tuple[Rows, NDArray[np.float64]]:
-        def array(dtype: Any, count: int) -> NDArray[Any]:
-            numbers = np.empty(count, dtype)
-            view = memoryview(numbers.view(np.uint8))  # type: ignore[arg-type]
-            while view:
-                try:
-                    done = self._file.readinto(view)  # type: ignore[attr-defined]
-                except OSError as error:
-                    raise OSError(error.errno, f"{error.strerror}, while reading the cache for more epochs") from None
-                if not done:
-                    raise OSError("the cache for more epochs is cut short")
-                view = view[done:]
-            return numbers
+    def _array(self, dtype: Any, count: int) -> NDArray[Any]:
+        """The next numbers in the file."""
+        numbers = np.empty(count, dtype)
+        view = memoryview(numbers.view(np.uint8))  # type: ignore[arg-type]
+        while view:
+            try:
+                done = self._file.readinto(view)  # type: ignore[attr-defined]
+            except OSError as error:
+                raise OSError(error.errno, f"{error.strerror}, while reading the cache for more epochs") from None
+            if not done:
+                raise OSError("the cache for more epochs is cut short")
+            view = view[done:]
+        return numbers
 
+    def _read(self, block: _Block) -> tuple[Rows, NDArray[np.float64]]:
+        """The rows of a block.  A kernel trusts them, and a disk can be damaged: they are checked."""
         self._file.seek(block.offset)
+        lengths = self._array(np.int64, block.n_rows)
+        labels = self._array(np.float64, block.n_rows)
+        indices = self._array(block.index_dtype, block.nnz)
+        values = np.ones(block.nnz, self._dtype) if block.all_ones else self._array(self._dtype, block.nnz)
         indptr = np.zeros(block.n_rows + 1, np.int64)
-        np.cumsum(array(np.int64, block.n_rows), out=indptr[1:])
-        labels = array(np.float64, block.n_rows)
-        indices = array(block.index_dtype, block.nnz)
-        values = np.ones(block.nnz, self._dtype) if block.all_ones else array(self._dtype, block.nnz)
+        np.cumsum(lengths, out=indptr[1:])
+        if (lengths < 0).any() or indptr[-1] != block.nnz:
+            raise OSError(DAMAGED)
         squares = np.empty(block.n_rows)
-        check_rows(squares, indptr, indices, values, self.n_features)
+        first_bad_row, sorted_columns = check_rows(squares, indptr, indices, values, self.n_features)
+        if first_bad_row >= 0 or not sorted_columns:
+            raise OSError(DAMAGED)
         return Rows(indptr, indices, values, squares, self.n_features), labels
 
     def pieces(self, training: Training, random_state: np.random.RandomState) -> Generator[Piece, None, None]:
-        """For every epoch, windows of rows; the next one is read while the last one is learned from."""
-        plan = self._windows(training, random_state)
-        return in_order(lambda _: next(plan, None), lambda take, _: take(), [None, None], threads=1)
+        """The windows of every epoch; the next one is read while the last one is learned from."""
+        return read_ahead(self._windows(training, random_state))
 
-    def _windows(self, training: Training, random_state: np.random.RandomState) -> Iterator[Callable[[], Piece]]:
+    def _windows(self, training: Training, random_state: np.random.RandomState) -> Iterator[Piece]:
         for _ in range(training.epochs):
             numbers = np.arange(len(self._blocks))
             if training.shuffle:
                 random_state.shuffle(numbers)
-            window: list[_Block] = []
+            blocks: list[_Block] = []
             size = 0
             for number in numbers:
                 block = self._blocks[number]
-                if window and size + block.nbytes > self._window:
-                    yield self._window_of(window, training, random_state)
-                    window, size = [], 0
-                window.append(block)
+                if blocks and size + block.nbytes > self._window_bytes:
+                    yield self._window(blocks, training, random_state)
+                    blocks, size = [], 0
+                blocks.append(block)
                 size += block.nbytes
-            if window:
-                yield self._window_of(window, training, random_state)
+            if blocks:
+                yield self._window(blocks, training, random_state)
 
-    def _window_of(
-        self, blocks: list[_Block], training: Training, random_state: np.random.RandomState
-    ) -> Callable[[], Piece]:
+    def _window(self, blocks: list[_Block], training: Training, random_state: np.random.RandomState) -> Piece:
         order = np.arange(sum(block.n_rows for block in blocks))
         if training.shuffle:
             random_state.shuffle(order)
-
-        def read() -> Piece:
-            store = MemoryStore(self._dtype)
-            total, added = sum(block.nbytes for block in blocks), 0
-            for block in blocks:
-                added += block.nbytes
-                store.add(*self._read(block), fraction=added / total)
-            return store.rows, store.labels, order
-
-        return read
+        store = MemoryStore(self._dtype)
+        total, added = sum(block.nbytes for block in blocks), 0
+        for block in blocks:
+            added += block.nbytes
+            store.add(*self._read(block), fraction=added / total)
+        return store.rows, store.labels, order
 
     def close(self) -> None:
         self._file.close()

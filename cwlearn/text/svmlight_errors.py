@@ -1,9 +1,9 @@
 """What is wrong with a line that `_svmlight.parse_rows` does not accept, in words and with its column.
 
-Written for clarity, since it reads one line of a file.  It accepts and refuses what the compiled parser does; a test
-holds the two against each other.
+This module is written for clarity, since it reads one line of a file.  It accepts and refuses the same lines as the
+compiled parser; a test compares the two.
 
-A line may be a gigabyte long: it is never copied, and its tokens are judged one by one.
+A line may be a gigabyte long: it is never copied, and its tokens are checked one by one.
 """
 
 from __future__ import annotations
@@ -18,28 +18,29 @@ from typing import Any
 
 import numpy as np
 
+from cwlearn.text.chunks import CR_LINE_ENDS
+
 TOKEN = re.compile(rb"[^ \t\v\f]++")
-# A token, and its index if it is an entry such as most are: sound, whatever the grammar, but for an index 0.
+# A token, and its index if it is an entry of the usual form: correct in every grammar, unless the index is 0.
 ENTRY = re.compile(rb"([0-9]{1,18}+):[+-]?[0-9]{1,20}+(?:\.[0-9]*+)?(?![^ \t\v\f])|[^ \t\v\f]++")
-DECIMAL = re.compile(rb"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")  # ++, *+: never looks back
+DECIMAL = re.compile(rb"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")  # ++, *+: no backtracking
 SEVERAL = re.compile(rb"[0-9.eE+-]++(?:,[0-9.eE+-]++)++")
 INTEGER = re.compile(rb"([+-]?)([0-9]++)")
 SPECIAL = re.compile(rb"[+-]?(?:nan|inf|infinity)(?:\(.*\))?", re.IGNORECASE)
 INT64_MAX = 2**63 - 1
-FLOAT32_END = 2.0**128 - 2.0**103  # from here on, numbers round to infinity
-CR_LINE_ENDS = "CR line ends: lines must end with LF or CR LF"
+FLOAT32_END = 2.0**128 - 2.0**103  # numbers from here on round to infinity
 
 
 @dataclass(frozen=True)
 class Grammar:
-    """What a line may look like, as far as that can be chosen."""
+    """The choices that there are for the form of a line."""
 
     labelled: bool = True  # it begins with a label
-    lowest: int = 0  # index: 0, or 1 where indices count from one
+    lowest: int = 0  # the lowest index: 0, or 1 where indices count from one
     sort: bool = False  # indices need not rise
 
 
-class Flaw(Exception):  # noqa: N818 (it is one of the data)
+class Flaw(Exception):  # noqa: N818 (it is a flaw of the data)
     """What is wrong, at which byte of the line, and the token there."""
 
     def __init__(self, what: str, at: int, token: bytes = b"") -> None:
@@ -62,8 +63,8 @@ def _check_line(line: bytes, grammar: Grammar) -> None:
     first = TOKEN.search(line, 0, stop)
     if first and b"\0" in first.group():
         raise Flaw("NUL byte: not text, or UTF-16", first.start(), first.group())
-    if (found := line.find(b"\r", 0, end)) >= 0:  # even in a comment, which would swallow the lines behind it
-        raise Flaw(CR_LINE_ENDS, found)
+    if (carriage_return := line.find(b"\r", 0, end)) >= 0:  # even in a comment, which would swallow the lines behind it
+        raise Flaw(CR_LINE_ENDS, carriage_return)
     start = 0
     if grammar.labelled and first:
         _check_label(first.start(), first.group(), line, stop)
@@ -72,11 +73,11 @@ def _check_line(line: bytes, grammar: Grammar) -> None:
         if query and query.group().startswith(b"qid:"):
             _check_query(query.start(), query.group())
             start = query.end()
-    (_check_unlike if grammar.sort else _check_rising)(line, start, stop, grammar.lowest)
+    (_check_distinct if grammar.sort else _check_rising)(line, start, stop, grammar.lowest)
 
 
 def _ends(line: bytes) -> tuple[int, int]:
-    """Where a line ends, without LF or CR LF, and where what is read of it does, which is without a comment."""
+    """The end of a line, without LF or CR LF, and the end of its data, without a comment."""
     end = len(line) - line.endswith(b"\n")
     end -= line.endswith(b"\r", 0, end)
     comment = line.find(b"#", 0, end)
@@ -92,32 +93,32 @@ def _check_rising(line: bytes, start: int, stop: int, lowest: int) -> None:
         at, token = match.start(), match.group()
         index = _checked_entry(at, token, lowest)
         if index == previous:
-            raise Flaw(f"index {index} stands twice in this line", at, token)
+            raise Flaw(f"index {index} occurs twice in this line", at, token)
         if index < previous:
-            raise Flaw(f"index {index} after {previous}: indices must rise, or be sorted by --unsorted sort", at, token)
+            raise Flaw(f"index {index} after {previous}: indices must rise (`unsorted` 'sort' sorts them)", at, token)
         previous = index
 
 
-def _check_unlike(line: bytes, start: int, stop: int, lowest: int) -> None:
-    """No index may stand there twice; of this and what else is wrong, the first is told."""
+def _check_distinct(line: bytes, start: int, stop: int, lowest: int) -> None:
+    """No index may occur twice; of this and all else that is wrong, the first is reported."""
     entries = _indices(line, start, stop, lowest)
     indices = array("q")  # eight bytes each, where a set would take a hundred
     flaw, wanted = None, 0
-    while flaw is None and len(indices) == wanted:  # twice as many each time: what comes early is found early
+    while flaw is None and len(indices) == wanted:  # twice as many each time, so that an early flaw is found early
         wanted = max(1 << 10, 2 * wanted)
         try:
             indices.extend(islice(entries, wanted - len(indices)))
-        except Flaw as found:
-            flaw = found
+        except Flaw as error:
+            flaw = error
         if (number := _first_repeated(indices)) is not None:
             match = next(islice(TOKEN.finditer(line, start, stop), number, None))
-            raise Flaw(f"index {indices[number]} stands twice in this line", match.start(), match.group())
+            raise Flaw(f"index {indices[number]} occurs twice in this line", match.start(), match.group())
     if flaw is not None:
         raise flaw
 
 
 def _indices(line: bytes, start: int, stop: int, lowest: int) -> Iterator[int]:
-    """The indices of entries, up to the first that is not sound."""
+    """The indices of entries; the first entry that is wrong raises its flaw."""
     for match in ENTRY.finditer(line, start, stop):
         if match[1] is not None and (index := int(match[1])) >= lowest:
             yield index
@@ -126,7 +127,7 @@ def _indices(line: bytes, start: int, stop: int, lowest: int) -> Iterator[int]:
 
 
 def _first_repeated(indices: array[int]) -> int | None:
-    """The place of the first number that has come before."""
+    """The position of the first number that is a repetition."""
     numbers = np.array(indices, np.int64)
     order = np.argsort(numbers, kind="stable")
     numbers = numbers[order]
@@ -137,7 +138,7 @@ def _first_repeated(indices: array[int]) -> int | None:
 def find_overflow(line: bytes, grammar: Grammar, dtype: np.dtype[Any]) -> str:
     """What is out of range for the dtype in a line without a flaw, whose row is not finite."""
     _, stop = _ends(line)
-    tokens = TOKEN.finditer(line, 0, stop if dtype == np.float32 else 0)  # any value that was read is a float64
+    tokens = TOKEN.finditer(line, 0, stop if dtype == np.float32 else 0)  # any value that was parsed fits float64
     for match in islice(tokens, int(grammar.labelled), None):
         index, _, value = match.group().partition(b":")
         if index != b"qid" and abs(float(value)) >= FLOAT32_END:
@@ -155,10 +156,12 @@ def _check_label(at: int, token: bytes, line: bytes, stop: int) -> None:
     if b"," in token and line.find(b":", 0, stop) < 0 and line[:stop].isascii():
         raise Flaw("looks like CSV: expected 'label index:value ...'", at, token)
     if SEVERAL.fullmatch(token):
-        raise Flaw("several labels: data of this kind (--multilabel elsewhere) are not supported", at, token)
+        raise Flaw("several labels: multilabel data are not supported", at, token)
     if b":" in token:
         raise Flaw(
-            "missing label (only `predict --no-labels` takes such lines); label:weight is not supported", at, token
+            "missing label (only predictions take such lines, with `no_labels`); label:weight is not supported",
+            at,
+            token,
         )
     if SPECIAL.fullmatch(token):
         raise Flaw("label is not finite", at, token)
@@ -166,7 +169,7 @@ def _check_label(at: int, token: bytes, line: bytes, stop: int) -> None:
 
 
 def _number(match: re.Match[bytes]) -> int:
-    """What the digits of an INTEGER say; 2^63 if they say more."""
+    """The number of an INTEGER without its sign; 2^63 if it is larger."""
     digits = match[2].lstrip(b"0")
     return 2**63 if len(digits) > 19 else min(2**63, int(digits or b"0"))
 
@@ -178,10 +181,10 @@ def _check_query(at: int, token: bytes) -> None:
 
 
 def _checked_entry(at: int, token: bytes, lowest: int) -> int:
-    """The index of a sound entry."""
+    """The index of an entry; an entry that is wrong raises its flaw."""
     left, colon, right = token.partition(b":")
     if token.startswith(b"qid"):
-        raise Flaw("'qid:number' must stand right after the label", at, token)
+        raise Flaw("'qid:number' must come right after the label", at, token)
     if not colon:
         raise Flaw("missing ':', expected index:value", at, token)
     if not left:
@@ -195,7 +198,7 @@ def _checked_entry(at: int, token: bytes, lowest: int) -> int:
     if index >= INT64_MAX:
         raise Flaw("index too large: expected less than 2^63 - 1", at, token)
     if index < lowest:
-        raise Flaw(f"index {index} where indices must count from {lowest} (--zero-based no)", at, token)
+        raise Flaw(f"index {index} where indices count from {lowest} (`zero_based` is False)", at, token)
     if not right:
         raise Flaw("missing value after ':'", at, token)
     if SPECIAL.fullmatch(right):

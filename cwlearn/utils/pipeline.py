@@ -6,7 +6,7 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
@@ -60,6 +60,17 @@ def in_order(
             for worker in workers:
                 if worker.ident is not None:  # it was started
                     worker.join(max(0, deadline - time.monotonic()))
+
+
+def read_ahead(items: Iterator[Item]) -> Generator[Item, None, None]:
+    """Yield the items; a thread makes the next one while the consumer uses the last one."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool:
+        upcoming = pool.submit(next, items, None)
+        while (item := upcoming.result()) is not None:
+            upcoming = pool.submit(next, items, None)
+            yield item
 
 
 class _SharedWork(Generic[Buffers, Item, Result]):

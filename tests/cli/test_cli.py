@@ -32,7 +32,7 @@ from cwlearn.core import model_file
 from cwlearn.core.rows import as_rows
 from cwlearn.core.rules import RULES
 from cwlearn.core.training import Training
-from cwlearn.text.svmlight import Reader
+from cwlearn.text.reader import Reader
 from cwlearn.utils import progress
 from tests.text_cases import (
     COMMAND,
@@ -149,7 +149,7 @@ def test_every_option_of_every_rule_is_a_flag_with_its_default(monkeypatch):
             assert f"--{option.name.replace('_', '-')} " in text
     for words in ("--seed", "--resume", "--threads", "--memory", "--features", "--hash-bits", "--labels"):
         assert f"{words} " in text
-    for words in ("--checkpoint", "--json", "--quiet", "--verbose", "--zero-based", "--unsorted", "--on-bad-line"):
+    for words in ("--checkpoint", "--json", "--quiet", "--verbose", "--unsorted", "--on-bad-line"):
         assert f"{words} " in text
     assert "[cw] Default: 0.9. [scw] Default: 0.99." in text
 
@@ -299,7 +299,6 @@ def test_a_usage_error_says_what_is_missing_or_what_was_meant(words, message):
         ("--labels", "1,inf"),
         ("--labels", "1_0,2"),
         ("--checkpoint", "0"),
-        ("--zero-based", "maybe"),
         ("--unsorted", "fix"),
         ("--on-bad-line", "ignore"),
         ("--max-bad", "-1"),
@@ -369,7 +368,7 @@ def refuses_before_reading(monkeypatch, *words, status=1):
         raise AssertionError("data were read")
 
     with monkeypatch.context() as patch:
-        patch.setattr("cwlearn.text.sources.TextFile.__init__", read)
+        patch.setattr("cwlearn.text.text_file.TextFile.__init__", read)
         message = fail(*words, status=status)
     assert "data were read" not in message
     return message
@@ -676,10 +675,10 @@ def test_c25_features_that_were_never_seen_are_counted_and_scored_with_the_prior
         outcome = succeed("predict", other, "-m", model, "--margin")
         numbers = np.array([line.split()[1:] for line in outcome.out.splitlines()], float)
         np.testing.assert_allclose(numbers, np.column_stack([mean, variance]), rtol=1e-8)
-        assert "3 of 453 values are of features that the model has never seen: they add nothing" in outcome.err
+        assert "3 of 453 values are of features that the model has never seen; they are ignored" in outcome.err
         assert succeed("predict", other, "-m", model, "--quiet").err == ""
         assert succeed("predict", text, "-m", model).err == ""
-        assert "never seen: they add nothing to the score\n" in succeed("evaluate", other, "-m", model).err
+        assert "never seen; they are ignored\n" in succeed("evaluate", other, "-m", model).err
 
 
 def test_models_with_a_kernel_predict_by_command(text, tmp_path):
@@ -714,7 +713,10 @@ def test_an_index_of_any_size_can_be_predicted(model, tmp_path):
     path.write_text(f"1 1:1 {2**31}:1 {2**62}:1\n-1 {2**40}:1\n1 2:1\n")
     outcome = succeed("predict", path, "-m", model)
     assert len(outcome.out.splitlines()) == 3
-    assert "warning: 3 of 5 values are of features that the model has never seen: " in outcome.err
+    assert (
+        "warning: 3 of 5 values are of features that the model has never seen; they are ignored. Model and data"
+        in outcome.err
+    )
     assert "; model and data do not seem to belong together\n" in outcome.err
 
 
@@ -763,7 +765,7 @@ def test_x02_without_labels_a_line_that_is_skipped_gives_an_empty_line(chunk_byt
     outcome = cwlearn(*predict, "--max-bad", 2)
     assert outcome.status == 1
     assert [number for number, line in enumerate(outcome.out.split("\n"), 1) if not line] == [2, 4, 5]
-    assert f"{bare}:5:5: index 1 stands twice" in outcome.err
+    assert f"{bare}:5:5: index 1 occurs twice" in outcome.err
 
 
 @pytest.mark.parametrize("content", [b"", b"# comment\n\n   \n", gzip.compress(b"", mtime=0)])

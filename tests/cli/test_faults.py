@@ -27,9 +27,9 @@ from cwlearn.core import model_file
 from cwlearn.core.states import diagonal as diagonal_state
 from cwlearn.errors import DataError
 from cwlearn.text import run as out_of_core
-from cwlearn.text import sources as text_files
+from cwlearn.text import text_file as text_files
+from cwlearn.text.reader import Reader
 from cwlearn.text.run import Run
-from cwlearn.text.svmlight import Reader
 from cwlearn.utils.signals import Terminated, ended_by_signals
 from tests.text_cases import (
     COMMAND,
@@ -579,11 +579,11 @@ def odd_files(monkeypatch, read):
     """Let `read(number, file, view)` read, for the number-th time, in place of the system."""
     numbers = itertools.count()
 
-    class Odd(text_files._Patient):
+    class Odd(text_files._Waiting):
         def readinto(self, view):
             return read(next(numbers), super(), memoryview(view).cast("B"))
 
-    monkeypatch.setattr(text_files, "_Patient", Odd)
+    monkeypatch.setattr(text_files, "_Waiting", Odd)
 
 
 def test_e05_short_reads_change_nothing(text, tmp_path, monkeypatch):
@@ -839,7 +839,7 @@ def test_t02_a_fork_after_a_parallel_parse_parses_in_the_child(text, tmp_path):
 ENDS = """
 import sys, threading, time
 from cwlearn import read_svmlight
-from cwlearn.text.svmlight import Reader
+from cwlearn.text.reader import Reader
 path, how = sys.argv[1:]
 batches = iter(Reader(path, threads=8, chunk_bytes=1 << 12))
 next(batches)

@@ -34,9 +34,10 @@ from cwlearn.estimators.loading import CLASSIFIERS
 from cwlearn.parallel.shards import Sharing
 from cwlearn.parallel.tasks import Plan, Shard
 from cwlearn.parallel.threads import train_in_threads
-from cwlearn.text.run import Resources, Run
-from cwlearn.text.sources import part_name, split
-from cwlearn.text.svmlight import Reader, Reading
+from cwlearn.text.reader import Reader, Reading
+from cwlearn.text.resources import Resources
+from cwlearn.text.run import Run
+from cwlearn.text.sources import Source
 from tests.cases import RULES, labelled_rows, random_rows, rule_id
 from tests.text.test_svmlight import everything
 from tests.text_cases import SMALL, bits, cwlearn, random_text, succeed, svmlight
@@ -517,7 +518,7 @@ def test_t01_shards_give_the_same_bits_to_any_number_of_workers(how, text, piece
     with TemporaryDirectory() as folder:
         path = Path(folder, "data.svm")
         path.write_text(text, newline="")
-        shards = [Shard(part, part_name(part)) for part in split(str(path), pieces)]
+        shards = [Shard(part, part.full_name) for part in Source(str(path)).split(pieces)]
         plan = Plan(rules.AROW(), Training(epochs=2), how, Reading(on_bad_line="skip"), seed=5)
         found = set()
         for workers in THREADS:

@@ -20,8 +20,9 @@ from cwlearn.parallel.shards import Sharing, files_as_shards
 from cwlearn.parallel.tasks import Plan
 from cwlearn.parallel.threads import train_in_threads
 from cwlearn.text.labels import labels_for
-from cwlearn.text.run import Resources, Run
-from cwlearn.text.sources import Part, split
+from cwlearn.text.resources import Resources
+from cwlearn.text.run import Run
+from cwlearn.text.sources import Source
 from cwlearn.text.svmlight import Reader, Reading
 from tests.text_cases import bits, random_text
 
@@ -38,7 +39,7 @@ def alone(path, rule, labels, base=None, **training):
     """The model of one file."""
     options = {"epochs": 2, "shuffle": False, **training}
     run = Run(
-        [path if isinstance(path, str) else str(path)],
+        path,
         rule,
         Training(**options),
         labels=labels_for(rule, labels),
@@ -55,7 +56,7 @@ def alone(path, rule, labels, base=None, **training):
 def test_parts_of_a_file_are_its_lines(tmp_path, pieces, end):
     path = tmp_path / "data.svm"
     path.write_text(random_text().rstrip("\n") + end, newline="")
-    parts = split(str(path), pieces)
+    parts = Source(str(path)).split(pieces)
     assert len(parts) <= pieces
     text = path.read_bytes()
     if pieces > 1:
@@ -71,9 +72,9 @@ def test_an_error_in_a_part_has_the_line_of_the_file(tmp_path):
     path.write_text("# a comment\n1 1:1\n2 2:1\n1 1:1\n2 2:x\n")
     size = path.stat().st_size
     with pytest.raises(DataError, match=r"data\.svm:5:3: value is not a decimal number"):
-        list(Reader(Part(str(path), 18, size)))
+        list(Reader(Source(str(path), 18, size)))
     with pytest.raises(DataError, match="the file shrank"):
-        list(Reader(Part(str(path), 18, size + 5)))
+        list(Reader(Source(str(path), 18, size + 5)))
 
 
 def test_only_plain_files_have_parts(tmp_path):
@@ -81,10 +82,10 @@ def test_only_plain_files_have_parts(tmp_path):
 
     path = tmp_path / "data.svm.gz"
     path.write_bytes(gzip.compress(random_text().encode()))
-    assert split(str(path), 4) == [str(path)]
+    assert Source(str(path)).split(4) == [Source(str(path))]
     empty = tmp_path / "empty.svm"
     empty.write_text("")
-    assert sum(part.stop - part.start for part in split(str(empty), 4)) == 0
+    assert sum(part.stop - part.start for part in Source(str(empty)).split(4)) == 0
 
 
 # -- threads -----------------------------------------------------------------------------------------------------------
@@ -230,7 +231,8 @@ def test_one_large_file_is_shared_by_all_workers(tmp_path):
     path.write_text(random_text() * 10, newline="")
     learner, _ = in_threads([path], workers=3)
     sums = [
-        Sum.of("posterior", alone(part, rules.AROW(), {-1.0: "-1", 1.0: "+1"}), part) for part in split(str(path), 3)
+        Sum.of("posterior", alone(part, rules.AROW(), {-1.0: "-1", 1.0: "+1"}), part.full_name)
+        for part in Source(str(path)).split(3)
     ]
     assert bits(learner) == bits((sums[0] + sums[1] + sums[2]).learner())
 
@@ -239,11 +241,11 @@ def test_f03_the_mark_of_utf_8_is_skipped_in_the_first_part_of_a_file_only(tmp_p
     path = tmp_path / "data.svm"
     mark = b"\xef\xbb\xbf"
     path.write_bytes(mark + b"1 1:1\n" * 10 + b"-1 2:1\n" * 10)
-    parts = split(str(path), 2)
+    parts = Source(str(path)).split(2)
     assert [part.start for part in parts] == [0, 70]
     assert [sum(batch.rows.n_rows for batch in Reader(part)) for part in parts] == [11, 9]
     path.write_bytes(b"1 1:1\n" * 10 + mark + b"-1 2:1\n" * 10)
-    inside = Part(str(path), 60, path.stat().st_size)
+    inside = Source(str(path), 60, path.stat().st_size)
     with pytest.raises(DataError, match=r"data\.svm:11:1: label is not a number"):
         list(Reader(inside))
 
@@ -266,7 +268,7 @@ def test_d05_shards_with_one_label_or_no_rows_are_accepted(tmp_path):
 def test_a_label_that_is_not_in_the_sample_is_learned_by_all_shards(tmp_path, monkeypatch, shuffle, place):
     """The third label is in one line of one shard.  All shards are learned from again, with all labels."""
     monkeypatch.setattr(tasks, "SAMPLE_BYTES", 200)
-    monkeypatch.setattr("cwlearn.text.sources.PLACES", 2)
+    monkeypatch.setattr("cwlearn.text.sources.SAMPLE_PLACES", 2)
     lines = ["+1 1:1\n", "-1 2:1\n"] * 4000
     paths = [tmp_path / name for name in "abc"]
     paths[0].write_text("".join(lines))
@@ -288,7 +290,7 @@ def test_a_label_that_is_not_in_the_sample_is_learned_by_all_shards(tmp_path, mo
 
 def test_a_text_whose_sample_has_one_label_is_read_to_the_end(tmp_path, monkeypatch):
     monkeypatch.setattr(tasks, "SAMPLE_BYTES", 200)
-    monkeypatch.setattr("cwlearn.text.sources.PLACES", 1)
+    monkeypatch.setattr("cwlearn.text.sources.SAMPLE_PLACES", 1)
     (tmp_path / "a").write_text("1 1:1\n" * 5000 + "2 2:1\n")
     learner, _ = in_threads([tmp_path / "a"], workers=1)
     assert learner.classes.tolist() == [1, 2]
@@ -307,15 +309,15 @@ def test_an_error_that_no_shard_can_cause_is_raised(files, monkeypatch):
 
 def test_hash_bits_of_a_resumed_model_cannot_change(files):
     model = package.train_svmlight(files[0], package.AROWClassifier(warm_start=True), hash_bits=6)
-    with pytest.raises(ValueError, match="hash_bits of the model is 6, not 10"):
+    with pytest.raises(ValueError, match="`hash_bits` of the model is 6, not 10"):
         package.train_svmlight(files[0], model, hash_bits=10)
 
 
 def test_parts_of_parts_are_parts_of_the_same_lines(tmp_path):
     path = tmp_path / "data.svm"
     path.write_text(random_text(), newline="")
-    first, second = split(str(path), 2)
-    halves = split(second, 2)
+    first, second = Source(str(path)).split(2)
+    halves = second.split(2)
     assert [halves[0].start, halves[-1].stop] == [first.stop, second.stop]
 
 

@@ -27,8 +27,9 @@ from cwlearn.core import model_file, rules
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.learner import Learner
 from cwlearn.core.training import Training
-from cwlearn.text.run import Resources, Run
-from cwlearn.text.svmlight import Reader
+from cwlearn.text.reader import Reader
+from cwlearn.text.resources import Resources
+from cwlearn.text.run import Run
 from tests.cases import labelled_rows, new_learner, random_rows, rows_of
 from tests.text.test_svmlight import everything
 from tests.text_cases import ENVIRONMENT, SMALL, bits, cwlearn, explained, labelled_text, random_text

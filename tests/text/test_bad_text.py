@@ -29,8 +29,8 @@ from hypothesis import strategies as st
 from cwlearn import AROWClassifier, DataError, iter_svmlight, read_svmlight, train_svmlight
 from cwlearn.cli.main import main
 from cwlearn.text._svmlight import DONE
-from cwlearn.text.sources import Chunk, Lines
-from cwlearn.text.svmlight import CHUNK_BYTES, Reader, Reading
+from cwlearn.text.chunks import CHUNK_BYTES, Chunk, ChunkReader
+from cwlearn.text.reader import Reader, Reading
 from cwlearn.text.svmlight_errors import Grammar, find_flaw
 from tests.text.test_svmlight import _hangs_are_failures, everything, parse, written  # noqa: F401
 
@@ -128,14 +128,14 @@ BAD = {  # line: column, token, what is wrong
     "L32-2^64+1": (b"1 18446744073709551617:1", 3, "18446744073709551617:1", "index too large"),
     "L32-50-digits": (b"1 2:1 %b:1" % BIG.encode(), 7, BIG + ":1", "index too large"),
     "L34-unsorted": (b"1 3:1 1:1", 7, "1:1", "index 1 after 3: indices must rise"),
-    "L35-duplicate": (b"1 2:1 2:5", 7, "2:5", "index 2 stands twice"),
+    "L35-duplicate": (b"1 2:1 2:5", 7, "2:5", "index 2 occurs twice"),
     "L40-qid-abc": (b"1 qid:abc 1:1", 3, "qid:abc", "qid is not an integer"),
     "L40-qid-1.0": (b"1 qid:1.0 1:1", 3, "qid:1.0", "qid is not an integer"),
     "L40-qid-empty": (b"1 qid: 1:1", 3, "qid:", "qid is not an integer"),
     "L40-qid-2^63": (b"1 qid:9223372036854775808", 3, "qid:9223372036854775808", "qid is not an integer of 64 bits"),
-    "L40-qid-alone": (b"1 qid 1:1", 3, "qid", "must stand right after the label"),
-    "L41-qid-last": (b"1 1:1 qid:3", 7, "qid:3", "must stand right after the label"),
-    "L41-qid-twice": (b"1 qid:3 qid:3", 9, "qid:3", "must stand right after the label"),
+    "L40-qid-alone": (b"1 qid 1:1", 3, "qid", "must come right after the label"),
+    "L41-qid-last": (b"1 1:1 qid:3", 7, "qid:3", "must come right after the label"),
+    "L41-qid-twice": (b"1 qid:3 qid:3", 9, "qid:3", "must come right after the label"),
     "L41-QID": (b"1 QID:3 1:1", 3, "QID:3", "index is not an integer"),
     "L41-sid": (b"1 sid:3 1:1", 3, "sid:3", "index is not an integer"),
     "L53-NUL": (b"1 1:1\0 2:2", 3, "1:1\0", "not a decimal number"),
@@ -150,7 +150,7 @@ BAD = {  # line: column, token, what is wrong
     "L57-inf": (b"inf 1:1", 1, "inf", "label is not finite"),
     "L57--inf": (b"-inf 1:1", 1, "-inf", "label is not finite"),
     "L57-1e400": (b"1e400 1:1", 1, "1e400", "label out of range"),
-    "L59-multilabel": (b"1,2 1:1", 1, "1,2", "--multilabel"),
+    "L59-multilabel": (b"1,2 1:1", 1, "1,2", "several labels: multilabel data"),
     "L60-no-label": (b"1:1 2:2", 1, "1:1", "missing label"),
     "L61-weight": (b"1:0.5 1:1", 1, "1:0.5", "label:weight is not supported"),
     "column-of-bytes": ("\t 1  1:1  2:ü 3".encode(), 11, "2:\xc3\xbc", "not a decimal number"),
@@ -255,13 +255,13 @@ def test_l13_a_locale_with_a_decimal_comma_changes_nothing(tmp_path):
 
 def test_l26_the_base_of_indices_can_be_stated(tmp_path):
     path = written(tmp_path / "a", b"1 1:1\n1 0:1 2:1\n")
-    for base in ("auto", "yes"):
-        assert everything(Reader(path, Reading(zero_based=base)))[1] == [1, 0, 2]
+    for base in (True, "auto"):
+        assert read_svmlight(path, zero_based=base)[0].indices.tolist() == [1, 0, 2]
     with pytest.raises(DataError) as caught:
-        everything(Reader(path, Reading(zero_based="no")))
-    check_error(caught.value, path, 2, 3, "0:1", "index 0 where indices must count from 1 (--zero-based no)")
-    with pytest.raises(DataError, match=re.escape(str(caught.value))):
         read_svmlight(path, zero_based=False)
+    check_error(caught.value, path, 2, 3, "0:1", "index 0 where indices count from 1 (`zero_based` is False)")
+    with pytest.raises(DataError, match=re.escape(str(caught.value))):
+        next(iter_svmlight(path, zero_based=False))
 
 
 def test_l27_two_files_have_the_same_columns(tmp_path):
@@ -291,7 +291,7 @@ def test_l34_l35_unsorted_lines_can_be_sorted(tmp_path):
     path.write_bytes(b"1 3:3 1:1 3:4\n")
     with pytest.raises(DataError) as caught:
         read_svmlight(path, unsorted="sort")
-    check_error(caught.value, path, 1, 11, "3:4", "index 3 stands twice")
+    check_error(caught.value, path, 1, 11, "3:4", "index 3 occurs twice")
 
 
 def test_l58_a_fraction_is_no_class(tmp_path):
@@ -458,8 +458,8 @@ def test_f07_f08_f09_f10_f11_f12_f15_compressed_files_are_read_and_damaged_ones_
     random = np.random.default_rng(0)
     second = compress(b"".join(b"-1 2:%r\n" % value for value in random.standard_normal(2000).tolist()))
     path = tmp_path / f"a{suffix}"
-    assert read_svmlight(written(path, first + second))[0].shape == (2010, 2)
-    assert read_svmlight(written(tmp_path / "a.txt", first + second))[0].shape == (2010, 2)
+    assert read_svmlight(written(path, first + second))[0].shape == (2010, 3)
+    assert read_svmlight(written(tmp_path / "a.txt", first + second))[0].shape == (2010, 3)
     assert_refused(written(path, b"1 1:1\n"), f"not [a-z0-9]+ data, though its name ends with {suffix}")
     assert_refused(written(path, b""), f"not [a-z0-9]+ data, though its name ends with {suffix}")
     for cut in (*range(6, len(first)), len(first) + len(second) - 1, len(first) + len(second) // 2):
@@ -479,7 +479,7 @@ def test_f09_f10_f12_gzip_trailers_are_checked(tmp_path):
         damaged = bytearray(data)
         damaged[-place] ^= 1
         assert_refused(written(path, damaged), "damaged")
-    assert read_svmlight(written(path, data + bytes(1000)))[0].shape == (10, 1)
+    assert read_svmlight(written(path, data + bytes(1000)))[0].shape == (10, 2)
     assert_refused(written(path, data + bytes(10) + b"x"), "damaged")
 
 
@@ -504,15 +504,15 @@ def test_f11_blocked_gzip_is_read(tmp_path):
 def test_f14_a_long_line_is_refused_with_bounded_memory(tmp_path, monkeypatch):
     path = written(tmp_path / "a.gz", gzip.compress(b"1 1:1\n" + b"1" * (64 << 20), 1))
     sizes = []
-    next_chunk = Lines.next_chunk
+    next_chunk = ChunkReader.next_chunk
 
     def spy(self, text):
         chunk = next_chunk(self, text)
         sizes.append(0 if chunk is None else len(chunk.text))
         return chunk
 
-    monkeypatch.setattr(Lines, "next_chunk", spy)
-    with pytest.raises(DataError, match=r"a.gz:2: line longer than 1048576 bytes \(--max-line\)"):
+    monkeypatch.setattr(ChunkReader, "next_chunk", spy)
+    with pytest.raises(DataError, match=r"a.gz:2: line longer than 1048576 bytes \(`max_line`\)"):
         read_svmlight(path, max_line=1 << 20, threads=8)
     assert max(sizes) < 5 << 20
 
@@ -660,7 +660,7 @@ def test_f20_the_same_lines_are_skipped_whatever_the_chunks(tmp_path):
     for chunk_bytes in range(16, 400, 7):
         told = []
         reading = Reading(on_bad_line="skip")
-        reader = Reader(path, reading, queries=True, threads=2, chunk_bytes=chunk_bytes, tell=told.append)
+        reader = Reader(path, reading, queries=True, threads=2, chunk_bytes=chunk_bytes, on_skipped=told.append)
         assert everything(reader)[5] == [2, 4, 7, 8, 9, 10, 13]
         assert [(flaw.line, flaw.column) for flaw in told] == [(11, 6), (12, 3)]
 
@@ -709,7 +709,7 @@ def test_f23_the_first_of_two_errors_is_reported_always(tmp_path):
 )
 def test_f24_file_names_of_all_kinds(tmp_path, name, shown):
     path = tmp_path / os.fsdecode(name)
-    assert read_svmlight(written(path, b"1 1:1\n"))[0].shape == (1, 1)
+    assert read_svmlight(written(path, b"1 1:1\n"))[0].shape == (1, 2)
     with pytest.raises(DataError) as caught:
         read_svmlight(str(written(path, b"1 1:1\nx")))
     assert str(caught.value) == f"{tmp_path}/{shown}:2:1: label is not a number (near 'x')"
@@ -769,8 +769,8 @@ def test_x08_a_small_file_of_one_long_bad_line_takes_little_memory(tmp_path, lin
 def test_x08_many_bad_lines_take_time_and_memory_in_proportion(tmp_path, monkeypatch, bad):
     """The lines of a chunk are looked for once, however many are bad, and nothing is kept of those told of."""
     looks = []
-    original = Chunk.places
-    monkeypatch.setattr(Chunk, "places", lambda chunk: (looks.append(1), original(chunk))[1])
+    original = Chunk.line_places
+    monkeypatch.setattr(Chunk, "line_places", lambda chunk: (looks.append(1), original(chunk))[1])
     text = (b"1 1:1\n" + 9 * bad) * 200
     path = written(tmp_path / "a", text)
     told = 0
@@ -779,7 +779,7 @@ def test_x08_many_bad_lines_take_time_and_memory_in_proportion(tmp_path, monkeyp
         nonlocal told
         told += 1
 
-    reader = Reader(path, Reading(on_bad_line="skip", max_bad=10**6), threads=1, tell=tell)
+    reader = Reader(path, Reading(on_bad_line="skip", max_bad=10**6), threads=1, on_skipped=tell)
     tracemalloc.start()
     assert sum(batch.rows.n_rows for batch in reader) == 200
     _, peak = tracemalloc.get_traced_memory()

@@ -20,7 +20,7 @@ from cwlearn.core.states.diagonal import DiagonalState
 from cwlearn.text import run as out_of_core
 from cwlearn.text import sources as text_files
 from cwlearn.text.run import Run
-from cwlearn.text.sources import fingerprint
+from cwlearn.text.sources import Source, fingerprint
 from tests.cases import RULES, WEIGHTED, rule_id
 from tests.text_cases import SMALL, bits, compressed, cwlearn, fail, flags, random_text, succeed, trained
 
@@ -253,12 +253,12 @@ def test_m12_data_are_recognised_by_bytes_of_all_of_them(place, tmp_path):
     path = tmp_path / "data"
     content = bytearray(os.urandom(5 << 20))
     path.write_bytes(content)
-    before = fingerprint([str(path)])
-    assert fingerprint([str(path)]) == before
+    before = fingerprint([Source(str(path))])
+    assert fingerprint([Source(str(path))]) == before
     start = int(place * (len(content) - 200_000))
     content[start : start + 200_000] = os.urandom(200_000)
     path.write_bytes(content)
-    assert fingerprint([str(path)]) != before
+    assert fingerprint([Source(str(path))]) != before
 
 
 def changed(line):
@@ -269,7 +269,7 @@ def changed(line):
 @pytest.fixture
 def blind(monkeypatch):
     """Data are not recognised by some of their bytes: only what is read of them tells."""
-    monkeypatch.setattr(text_files, "SAMPLE_BYTES", 0)
+    monkeypatch.setattr(text_files, "FINGERPRINT_BYTES", 0)
 
 
 @pytest.mark.usefixtures("small_steps", "blind")

@@ -7,6 +7,7 @@ import gzip
 import lzma
 import os
 import re
+import sys
 import tempfile
 import warnings
 from dataclasses import fields
@@ -17,17 +18,21 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 import cwlearn as package
+from cwlearn import distributed
 from cwlearn.core import model_file, rules
+from cwlearn.core.learner import blocks_of
 from cwlearn.core.rows import as_rows
 from cwlearn.core.states import base as state
+from cwlearn.core.states import diagonal
 from cwlearn.core.training import Training
 from cwlearn.errors import DataError
 from cwlearn.estimators.loading import CLASSIFIERS
 from cwlearn.text import run as out_of_core
 from cwlearn.text.labels import Labels
+from cwlearn.text.reader import Reader
+from cwlearn.text.resources import Resources, WeightLimit
 from cwlearn.text.row_store import DiskStore, MemoryStore
-from cwlearn.text.run import Resources, Run
-from cwlearn.text.svmlight import Reader
+from cwlearn.text.run import Run
 from tests.cases import RULES, WEIGHTED, random_rows, rule_id
 from tests.text_cases import SMALL, bits, compressed, cwlearn, fail, flags, outcome_of, random_text, succeed, trained
 
@@ -149,6 +154,16 @@ def test_an_index_beyond_features_is_an_error_at_its_line(text):
         message = fail("train", text, "-m", text.with_name("m"), "--features", 7, *words)
         assert f"{text}:5: index 7 is not below the number of features, 7" in message
     assert trained(text, "--features", 10).state.n_features == 10
+
+
+@pytest.mark.parametrize("covariance", ["diagonal", "full"])
+@pytest.mark.parametrize("n_labels", [2, 5])
+@pytest.mark.parametrize("memory", [1, 100, 12_345, 10**9])
+def test_as_many_columns_are_allowed_as_fit_into_memory(memory, n_labels, covariance):
+    limit = WeightLimit(rules.AROW(covariance=covariance), Training(), None, memory)
+    most = limit._most_features(n_labels)
+    assert limit._bytes(most + 1, blocks_of(n_labels)) > memory
+    assert most == 0 or limit._bytes(most, blocks_of(n_labels)) <= memory
 
 
 @pytest.mark.parametrize("index", [2**31 - 1, 2**31, 2**32 + 1, 2**63 - 2])
@@ -314,6 +329,21 @@ def test_counts_come_back_from_the_cache_as_they_were():
         assert labels.tolist() == [1, 2]
 
 
+DAMAGES = {"negative length": (0, -1), "long": (0, 3), "far": (32, 10**6), "negative": (32, -1), "order": (36, 0)}
+
+
+@pytest.mark.parametrize(("place", "value"), DAMAGES.values(), ids=DAMAGES)
+def test_rows_that_a_disk_has_damaged_never_reach_a_kernel(place, value):
+    """In the file: two lengths, two labels, four columns of 32 bits, and no values, since all are 1."""
+    store = DiskStore("float32", 1 << 20)
+    store.add(as_rows(np.ones((2, 2)), np.dtype("float32")), np.array([1.0, 2.0]))
+    store._file.seek(place)
+    store._file.write(np.array([value], np.int64 if place < 16 else np.int32).tobytes())
+    with pytest.raises(OSError, match="the cache for more epochs is damaged"):
+        next(store.pieces(Training(epochs=1), np.random.RandomState(0)))
+    store.close()
+
+
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_a_window_of_the_cache_is_no_larger_than_it_may_be_and_not_much_smaller(shuffle):
     memory, rng = 40_000, np.random.RandomState(0)
@@ -392,7 +422,7 @@ def test_a_bad_line_is_reported_once_though_the_run_begins_again(tmp_path):
 BAD_FOR = {  # lines with labels of their own, and why they are bad
     "overflow": ("7 1:1e39\n", []),
     "order": ("7 2:1 1:1\n", []),
-    "index": ("7 0:1\n", ["--zero-based", "no"]),
+    "repeated": ("7 2:1 2:1\n", []),
     "hashing": ("7 1:2e38 2:2e38 3:2e38\n", ["--hash-bits", 1]),  # two of them meet, and their sum is too large
 }
 
@@ -443,7 +473,7 @@ def test_many_labels_are_counted_in_all_batches(tmp_path):
     path.write_text("".join(f"{label} 1:1\n" for label in range(40)) * 3 + "5 1:1\n" * 30)
     labels = Labels()
     for batch in Reader(path, chunk_bytes=64):
-        labels.meet(batch)
+        labels.add(batch)
     assert labels.counts == {label: 3 + 30 * (label == 5) for label in range(40)}
 
 
@@ -521,6 +551,9 @@ def test_a_line_that_is_skipped_counts_for_nothing(text):
         assert trained(text, *skip, *words).state.n_features == 100
     with pytest.warns(UserWarning, match=":2: the value of index 200 is out of range"):
         X, _ = package.read_svmlight(text, dtype="float32", on_bad_line="skip")
+    assert X.toarray().tolist() == [[0, 1, 0], [0, 0, 1]]
+    with pytest.warns(UserWarning, match=":2: the value of index 200 is out of range"):
+        X, _ = package.read_svmlight(text, dtype="float32", on_bad_line="skip", zero_based="auto")
     assert X.toarray().tolist() == [[1, 0], [0, 1]]  # one-based, since no index 0 is left
 
 
@@ -578,22 +611,83 @@ def test_comments_before_the_first_row_on_a_pipe_do_no_harm(tmp_path):
     assert outcome.status == 0, outcome.err
 
 
+# -- the path of a row -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epochs", [1, 2])
+def test_a_row_passes_two_functions_of_a_run_on_its_way_to_the_learner(epochs, text, monkeypatch):
+    paths = set()
+    learn_rows = diagonal.learn_rows
+
+    def kernel(*args):
+        frames, frame = [], sys._getframe(1)
+        while frame.f_code.co_name != "train":
+            frames.append(frame.f_code.co_qualname)
+            frame = frame.f_back
+        paths.add((frame.f_code.co_qualname, *frames[::-1]))
+        return learn_rows(*args)
+
+    monkeypatch.setattr(diagonal, "learn_rows", kernel)
+    Run([str(text)], rules.AROW(), Training(epochs=epochs, shuffle=epochs > 1)).train()
+    assert paths == {("Run.train", "Run._learn", "Learner.learn", "DiagonalState.learn")}
+
+
 # -- from Python -------------------------------------------------------------------------------------------------------
 
 
 def test_train_svmlight_takes_what_the_command_takes(tmp_path):
     path = tmp_path / "data.svm"
     path.write_text("7 3:1 1:1\nbad\n9 2:1\n")
-    model = package.train_svmlight(
-        [path], package.CWClassifier(), labels=[9, 7], n_features=10, memory="1M", unsorted="sort", on_bad_line="skip"
-    )
+    skip = {"unsorted": "sort", "on_bad_line": "skip"}
+    with pytest.warns(UserWarning, match=r"data\.svm:2:1: label is not a number \(near 'bad'\); line skipped"):
+        model = package.train_svmlight(
+            [path], package.CWClassifier(), labels=[9, 7], n_features=10, memory="1M", **skip
+        )
     assert model.classes_.tolist() == [7, 9]
     assert model.n_features_in_ == 10
-    hashed = package.train_svmlight(path, package.CWClassifier(), hash_bits=3, unsorted="sort", on_bad_line="skip")
+    with pytest.warns(UserWarning, match="line skipped"):
+        hashed = package.train_svmlight(path, package.CWClassifier(), hash_bits=3, **skip)
     assert hashed.n_features_in_ == 8
     with pytest.raises(DataError) as caught:
         package.train_svmlight(path, package.CWClassifier())
     assert (caught.value.path, caught.value.line) == (str(path), 1)
+
+
+def models_of_every_door(text, tmp_path):
+    """The same training, in every way that takes a file."""
+    options = {"epochs": 1, "shuffle": False}
+    X, y = package.read_svmlight(text)
+    yield "fit on the matrix", package.AROWClassifier(**options).fit(X, y)
+    model = package.AROWClassifier(**options)
+    for part, labels in package.iter_svmlight(text, rows=7, n_features=X.shape[1]):
+        model.partial_fit(part, labels, classes=[-1, 1])
+    yield "partial_fit on batches", model
+    yield "train_svmlight", package.train_svmlight(text, package.AROWClassifier(**options))
+    yield "shards", distributed.fit(package.AROWClassifier(**options), [text])
+    yield "parts of a file", distributed.fit(package.AROWClassifier(**options), distributed.split(text, 3))
+    for words in (["--epochs", 1], ["--epochs", 1, "--workers", 2]):
+        succeed("train", text, "-m", tmp_path / "door.npz", "--quiet", *words)
+        yield " ".join(map(str, words)), package.load(tmp_path / "door.npz")
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_model_trained_from_a_file_by_any_door_scores_the_matrix_read_from_it(first, text, tmp_path):
+    """The index in the file is the column everywhere, whether the indices of the file begin with 0 or 1."""
+    if first == 1:
+        text.write_text(re.sub(r" (\d+):", lambda match: f" {int(match[1]) + 1}:", text.read_text()))
+    X, _ = package.read_svmlight(text)
+    assert (X.indices.min(), X.shape[1]) == (first, X.indices.max() + 1)
+    learners = {}
+    for door, model in models_of_every_door(text, tmp_path):
+        assert model.n_features_in_ == X.shape[1], door
+        model.save(tmp_path / "m.npz")
+        lines = succeed("predict", text, "-m", tmp_path / "m.npz", "--margin").out.splitlines()
+        mean, variance = model.margin(X)
+        numbers = [f"{number:.9g} {other:.9g}" for number, other in zip(mean, variance, strict=True)]
+        assert [line.partition(" ")[2] for line in lines] == numbers, door
+        learners[door] = bits(model._learner)[:-1]
+    one_model = ["fit on the matrix", "partial_fit on batches", "train_svmlight", "--epochs 1"]
+    assert len({str(learners[door]) for door in one_model}) == 1
 
 
 def test_train_svmlight_goes_on_with_a_warm_start_as_fit_does(text):

@@ -34,11 +34,11 @@ from cwlearn import DataError, iter_svmlight, native, read_svmlight
 from cwlearn.core.rows import as_rows
 from cwlearn.text import _svmlight
 from cwlearn.text._svmlight import BAD_LINE, DONE, PADDING, TOO_WIDE, checksum_lines, power_of_ten
+from cwlearn.text.chunks import Beginning
+from cwlearn.text.reader import Reader, Reading
 from cwlearn.text.row_store import MemoryStore
-from cwlearn.text.sources import Beginning
-from cwlearn.text.svmlight import Reader, Reading
 from cwlearn.utils import machine
-from cwlearn.utils.pipeline import in_order
+from cwlearn.utils.pipeline import in_order, read_ahead
 from tests.cases import reserved
 
 # How the parser can be run on this processor: a compiled module, and whether it finds marks 64 bytes at once.
@@ -113,7 +113,7 @@ def parse_rows(arrays, text, start, stop, *options):
         status, n_rows, lines, where, *found = answer
         result = status, n_rows, lines, where - PADDING, *found
         nnz = copies[0][n_rows]
-        sizes = n_rows + 1, nnz, nnz, n_rows, n_rows
+        sizes = n_rows + 1, nnz, nnz, n_rows, n_rows, n_rows
         seen = [copy[:size].tobytes() for copy, size in zip(copies, sizes, strict=True)]
         assert first in (None, (result, seen))
         first = result, seen
@@ -134,6 +134,7 @@ def least_arrays(size, *, labelled=True, dtype=np.float64, wide=True, rows=0, en
         "indptr": (most_rows + 1, np.int64),
         "indices": (most_entries, np.int64 if wide else np.int32),
         "values": (most_entries, dtype),
+        "squares": (most_rows, np.float64),
         "labels": (most_rows, np.float64),
         "queries": (most_rows, np.int64),
     }
@@ -153,7 +154,14 @@ def parse(text, *, labelled=True, lowest=0, sort=False, hash_bits=0, **kind):
         assert (array.base[:GUARD] == 77).all()
         assert (array.base[-GUARD:] == 77).all()
     nnz = arrays["indptr"][n_rows]
-    sizes = {"indptr": n_rows + 1, "indices": nnz, "values": nnz, "labels": n_rows, "queries": n_rows}
+    sizes = {
+        "indptr": n_rows + 1,
+        "indices": nnz,
+        "values": nnz,
+        "squares": n_rows,
+        "labels": n_rows,
+        "queries": n_rows,
+    }
     rows = {name: arrays[name][:size] for name, size in sizes.items()}
     return SimpleNamespace(status=status, lines=lines, where=where, lowest=low, highest=high, **rows)
 
@@ -196,7 +204,7 @@ def test_the_densest_texts_fit_the_shortest_arrays(labelled, line):
 
 
 @pytest.mark.parametrize("labelled", [True, False])
-@pytest.mark.parametrize("name", ["indptr", "indices", "values", "labels", "queries"])
+@pytest.mark.parametrize("name", ["indptr", "indices", "values", "squares", "labels", "queries"])
 def test_parse_rows_refuses_arrays_that_are_too_short(name, labelled):
     text = b"1 1:1\n2\n" * 5 if labelled else b"1:1\n\n" * 5
     rest = padded(text), 0, len(text), 3, labelled, 0, False, 0
@@ -215,15 +223,16 @@ def test_f21_entries_are_counted_in_64_bits(wide):
     indices, values = reserved(first + len(text), wide), reserved(first + len(text), np.float32)
     for module, at_once in FORMS:
         module.choose_marks(at_once)
-        indptr, labels = np.full(len(text), first), np.empty(len(text))
+        indptr, labels, squares = np.full(len(text), first), np.empty(len(text)), np.empty(len(text))
         place = PADDING, PADDING + len(text)
         answer = module.parse_rows(
-            indptr, indices, values, labels, np.empty(0, np.int64), padded(text), *place, 0, True, 0, False, 0
+            indptr, indices, values, squares, labels, np.empty(0, np.int64), padded(text), *place, 0, True, 0, False, 0
         )
         assert answer[:3] == (DONE, 2, 2)
         assert indptr[:3].tolist() == [first, first + 2, first + 3]
         assert indices[first : first + 3].tolist() == [1, 7, 3]
         assert values[first : first + 3].tolist() == [1, 2, 4]
+        assert squares[:2].tolist() == [5, 16]
         indices[first:], values[first:] = 0, 0
 
 
@@ -470,7 +479,7 @@ def test_hashing_takes_indices_as_written_and_still_refuses_one_twice(tmp_path):
     path = written(tmp_path / "a", b"1 3:1\n")
     columns = [read_svmlight(path, hash_bits=20, zero_based=base)[0].indices.tolist() for base in (True, False, "auto")]
     assert columns == 3 * [[3 * GOLDEN % 2**64 >> 44]]
-    with pytest.raises(DataError, match="index 3 stands twice"):
+    with pytest.raises(DataError, match="index 3 occurs twice"):
         read_svmlight(written(tmp_path / "b", b"1 3:1 3:2\n"), hash_bits=20)
 
 
@@ -506,7 +515,7 @@ def test_the_same_as_scikit_learn(tmp_path, name, zero_based, dtype):
         if name == "index 0" and zero_based is False:
             with pytest.raises(ValueError):
                 load_svmlight_file(path, **options)
-            with pytest.raises(DataError, match=":1:3: index 0 where indices must count from 1"):
+            with pytest.raises(DataError, match=":1:3: index 0 where indices count from 1"):
                 read_svmlight(path, **options)
         else:
             assert_same(read_svmlight(path, **options), load_svmlight_file(path, **options))
@@ -561,13 +570,13 @@ def test_several_files_share_the_columns_that_scikit_learn_gives_them(tmp_path, 
 @pytest.mark.parametrize(("suffix", "compress"), [(".gz", gzip.compress), (".bz2", bz2.compress)])
 def test_compressed_files_are_read_as_scikit_learn_reads_them(tmp_path, suffix, compress):
     path = written(tmp_path / f"a{suffix}", compress(SAMPLE))
-    assert_same(read_svmlight(path), load_svmlight_file(str(path)))
+    assert_same(read_svmlight(path, zero_based="auto"), load_svmlight_file(str(path), zero_based="auto"))
     assert_same(read_svmlight(path), read_svmlight(str(written(tmp_path / "a", SAMPLE))))
 
 
 def test_what_scikit_learn_promises_of_its_reader(tmp_path):
     path = written(tmp_path / "a", SAMPLE)
-    X, y = read_svmlight(path)
+    X, y = read_svmlight(path, zero_based=False)
     assert X.shape == (7, 21)
     assert y.tolist() == [1, 2, 3, 4, 1, -2, 2]
     assert [X[0, 1], X[0, 9], X[0, 14], X[1, 4], X[1, 11], X[2, 19], X[3, 20]] == [2.5, -5.2, 1.5, 1, -3, 27, 1]
@@ -576,8 +585,10 @@ def test_what_scikit_learn_promises_of_its_reader(tmp_path):
     y[0] = 9
     assert X[0, 1] == 5
     assert X.has_sorted_indices
-    assert_same(read_svmlight(str(path), n_features=22)[:1], [load_svmlight_file(path, n_features=22)[0]])
-    with pytest.raises(DataError, match="n_features was set to 20, but the data have 21"):
+    for base in (True, False, "auto"):
+        theirs = load_svmlight_file(path, n_features=22, zero_based=base)
+        assert_same(read_svmlight(str(path), n_features=22, zero_based=base), theirs)
+    with pytest.raises(DataError, match="`n_features` is 20, but the data have 22"):
         read_svmlight(path, n_features=20)
     with pytest.raises(TypeError):
         read_svmlight(0.42)
@@ -592,7 +603,7 @@ def test_what_scikit_learn_promises_of_its_reader(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"zero_based": "yes"}, "zero_based must be True, False or 'auto', got 'yes'"),
+        ({"zero_based": "yes"}, "`zero_based` must be True, False or 'auto', got 'yes'"),
         ({"unsorted": "drop"}, "unsorted must be"),
         ({"on_bad_line": "ignore"}, "on_bad_line must be"),
         ({"max_bad": -1}, "max_bad must be"),
@@ -670,7 +681,7 @@ def checksums(reader):
     """What is known of a text when all of it has been read."""
     beginning = Beginning()
     for batch in reader:
-        beginning = beginning.and_then(batch.n_lines, batch.checksum)
+        beginning = beginning.followed_by(batch.n_lines, batch.checksum)
     return beginning
 
 
@@ -694,7 +705,9 @@ def test_x06_a_checksum_tells_of_every_byte_and_of_the_order_of_lines(lines, dat
         return checksum_lines(np.frombuffer(text, np.uint8), 0, len(text))
 
     cut = data.draw(st.integers(0, len(lines)))
-    assert Beginning().and_then(cut, of(lines[:cut])).and_then(len(lines) - cut, of(lines[cut:])).checksum == of(lines)
+    assert Beginning().followed_by(cut, of(lines[:cut])).followed_by(len(lines) - cut, of(lines[cut:])).checksum == of(
+        lines
+    )
     number = data.draw(st.integers(0, len(lines) - 1))
     line = lines[number]
     place = data.draw(st.integers(0, len(line)))
@@ -717,7 +730,7 @@ def test_x02_without_labels_rows_are_lines(tmp_path, threads):
     for chunk_bytes in (16, 20, 31, 1 << 20):
         told = []
         reading = Reading(on_bad_line="skip")
-        options = {"labelled": False, "threads": threads, "chunk_bytes": chunk_bytes, "tell": told.append}
+        options = {"labelled": False, "threads": threads, "chunk_bytes": chunk_bytes, "on_skipped": told.append}
         found = everything(Reader(path, reading, **options))
         assert found[5] == [1, 2, 3, 4, 5, 7, 9, 10, 12]
         assert found[0] == [1, 0, 0, 0, 1, 0, 0, 2, 1]
@@ -780,13 +793,13 @@ def test_bad_lines_are_skipped_counted_and_told(tmp_path, threads, chunk_bytes):
     for _ in range(2):
         told = []
         reading = Reading(on_bad_line="skip")
-        reader = Reader(path, reading, queries=True, threads=threads, chunk_bytes=chunk_bytes, tell=told.append)
+        reader = Reader(path, reading, queries=True, threads=threads, chunk_bytes=chunk_bytes, on_skipped=told.append)
         assert everything(reader) == everything(Reader(kept, queries=True))
         assert [flaw.line for flaw in told] == sorted(bad)
         assert [str(flaw).split(" (near")[0] for flaw in told] == [
             f"{path}:3:1: label is not a number",
             f"{path}:4:3: value is not finite",
-            f"{path}:50:7: index 1 after 2: indices must rise, or be sorted by --unsorted sort",
+            f"{path}:50:7: index 1 after 2: indices must rise (`unsorted` 'sort' sorts them)",
             f"{path}:120:3: missing ':', expected index:value",
             f"{path}:199:1: label is not a number",
         ]
@@ -815,14 +828,54 @@ def test_bad_lines_count_in_the_order_of_the_text_whatever_is_wrong_with_them(tm
     told = []
     reading = Reading(on_bad_line="skip", max_bad=5)
     with pytest.raises(DataError, match=r"a:7: the value of index 1 is out of range for float32"):
-        list(Reader(path, reading, chunk_bytes=chunk_bytes, tell=told.append))
+        list(Reader(path, reading, chunk_bytes=chunk_bytes, on_skipped=told.append))
     assert [flaw.line for flaw in told] == [1, 2, 3, 4, 5]
 
 
 def test_read_svmlight_tells_of_lines_it_skipped(tmp_path):
     with pytest.warns(UserWarning, match=r"a:2:1: label is not a number \(near 'x'\)"):
         X, _ = read_svmlight(written(tmp_path / "a", b"1 1:1\nx\n-1 1:2\n"), on_bad_line="skip")
-    assert X.shape == (2, 1)
+    assert X.shape == (2, 2)
+
+
+# -- columns -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_index_in_a_file_is_the_column_unless_another_base_is_asked_for(tmp_path):
+    path = written(tmp_path / "a", b"1 1:1 3:3\n-1 2:2\n")
+    assert read_svmlight(path)[0].toarray().tolist() == [[0, 1, 0, 3], [0, 0, 2, 0]]
+    for base in (False, "auto"):
+        assert read_svmlight(path, zero_based=base)[0].toarray().tolist() == [[1, 0, 3], [0, 2, 0]]
+    assert [X.indices.tolist() for X, _ in iter_svmlight(path, rows=1)] == [[1, 3], [2]]
+    assert [X.indices.tolist() for X, _ in iter_svmlight(path, rows=1, zero_based=False)] == [[0, 2], [1]]
+
+
+@pytest.mark.parametrize("zero_based", [True, False, "auto"])
+@pytest.mark.parametrize("n_features", [1, 7, 20, 21, 22, 30])
+def test_larger_indices_can_be_left_out_on_request(tmp_path, n_features, zero_based):
+    """What is left is the left part of the whole matrix."""
+    path = written(tmp_path / "a", SAMPLE)
+    whole, y = read_svmlight(path, zero_based=zero_based, n_features=30)
+    options = {"zero_based": zero_based, "n_features": n_features, "on_large_index": "ignore"}
+    assert_same(read_svmlight(path, **options), (whole[:, :n_features], y))
+    if zero_based != "auto":
+        for rows in (1, 3, 100):
+            batches = list(iter_svmlight(path, rows, **options))
+            assert_same([sparse.vstack([X for X, _ in batches], "csr")], [whole[:, :n_features]])
+
+
+def test_huge_indices_that_are_left_out_make_no_wide_matrix(tmp_path):
+    path = written(tmp_path / "a", b"1 1:1 4:4\n-1 1:2 9223372036854775806:5\n1\n")
+    X, _ = read_svmlight(path, n_features=3, on_large_index="ignore")
+    assert X.toarray().tolist() == [[0, 1, 0], [0, 2, 0], [0, 0, 0]]
+    assert X.indices.dtype == X.indptr.dtype == np.int32
+    for read in (read_svmlight, lambda *args, **options: list(iter_svmlight(*args, **options))):
+        with pytest.raises(DataError, match="`n_features` is 3, but the data have"):
+            read(path, n_features=3)
+        with pytest.raises(ValueError, match="`on_large_index` 'ignore' needs `n_features`"):
+            read(path, on_large_index="ignore")
+        with pytest.raises(ValueError, match="on_large_index must be 'error' or 'ignore', got 'drop'"):
+            read(path, n_features=3, on_large_index="drop")
 
 
 # -- work in order -----------------------------------------------------------------------------------------------------
@@ -905,6 +958,28 @@ def test_closing_early_stops_the_threads_and_nothing_runs_far_ahead():
     time.sleep(0.02)
     assert len(taken) <= 3 + 5
     results.close()
+    assert threading.active_count() == before
+
+
+def test_reading_ahead_keeps_the_order_and_brings_an_exception_in_its_turn():
+    def items():
+        for number in range(5):
+            made.append(number)
+            yield number
+        raise OSError("the end")
+
+    made, got = [], []
+    before = threading.active_count()
+    with pytest.raises(OSError, match="the end"):
+        collect(read_ahead(items()), got)
+    assert got == made == [0, 1, 2, 3, 4]
+    made.clear()
+    early = read_ahead(items())
+    assert next(early) == 0
+    while len(made) < 2:  # the next one is made meanwhile
+        time.sleep(0.001)
+    early.close()
+    assert made == [0, 1]
     assert threading.active_count() == before
 
 

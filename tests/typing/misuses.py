@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from cwlearn import AROWClassifier, CWClassifier, KernelCWClassifier, load, merge, read_svmlight, train_svmlight
+from cwlearn import (
+    AROWClassifier,
+    CWClassifier,
+    KernelCWClassifier,
+    iter_svmlight,
+    load,
+    merge,
+    read_svmlight,
+    train_svmlight,
+)
 
 
 def main() -> None:
@@ -19,4 +28,8 @@ def main() -> None:
     merge([CWClassifier()], how="mean")  # refused
     read_svmlight("data.svm", zero_based="yes")  # refused
     read_svmlight("data.svm", on_bad_lines="skip")  # refused
+    read_svmlight("data.svm", n_features=3, on_large_index="drop")  # refused
+    _, _, _ = read_svmlight("data.svm")  # refused
+    iter_svmlight("data.svm", zero_based="auto")  # refused
+    train_svmlight("data.svm", AROWClassifier(), zero_based=True)  # refused
     train_svmlight("data.svm", AROWClassifier(), max_bad="many")  # refused

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import assert_type
 
 import numpy as np
+from numpy.typing import NDArray
 
 import cwlearn
 from cwlearn import (
@@ -67,6 +68,8 @@ def main() -> None:
         matrix, targets = read_svmlight(
             path, n_features=10, dtype="float32", zero_based=True, threads=2, on_bad_line="skip"
         )
+        _, _, queries = read_svmlight(path, n_features=3, on_large_index="ignore", zero_based="auto", query_id=True)
+        assert_type(queries, NDArray[np.int64])
         for batch, some in iter_svmlight([path], rows=100, n_features=10, unsorted="sort"):
             arow.partial_fit(batch, some)
         assert_type(

@@ -25,8 +25,11 @@ from cwlearn.core.learner import Learner
 from cwlearn.core.rows import Rows, as_rows
 from cwlearn.core.training import Training
 from cwlearn.errors import DataError, ModelError
-from cwlearn.text.sources import PADDING, Chunk
-from cwlearn.text.svmlight import Batch, Reader, Reading, _Buffers
+from cwlearn.text._svmlight import PADDING
+from cwlearn.text.batch import Batch, Buffers
+from cwlearn.text.chunks import Chunk
+from cwlearn.text.reader import Reader, Reading
+from cwlearn.text.sources import Source
 from cwlearn.text.svmlight_errors import find_flaw
 
 _FOLDER = tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None)  # goes when Python ends
@@ -87,9 +90,9 @@ def text(data: bytes) -> None:
     reading = reader.reading
     if _one_of(3, data[::-1]) and _plain(body) and reading.max_line > len(body):
         lines = (body if in_file and body[-1:] in (b"", b"\n") else body + b"\n").splitlines(keepends=True)
-        if reader.grammar.labelled:
+        if reader.parser.grammar.labelled:
             lines = [line for line in lines if line.strip() and not line.lstrip().startswith(b"#")]
-        sound = [line for line in lines if find_flaw(line, reader.grammar) is None]
+        sound = [line for line in lines if find_flaw(line, reader.parser.grammar) is None]
         if fault is None and reading.on_bad_line == "error":
             assert rows == len(lines) == len(sound)
         elif fault is not None and len(sound) == len(lines):
@@ -99,7 +102,6 @@ def text(data: bytes) -> None:
 @functools.lru_cache(1000)
 def _reader(choices: int, chunk_bytes: int) -> Reader:
     reading = Reading(
-        zero_based=("auto", "yes", "no")[choices % 3],
         unsorted=("error", "sort")[choices // 3 % 2],
         on_bad_line="skip" if choices // 6 % 8 == 0 else "error",
         max_line=(1 << 30, 64)[choices // 48 % 2],
@@ -114,6 +116,7 @@ def _reader(choices: int, chunk_bytes: int) -> Reader:
         labelled=labelled,
         queries=queries,
         hash_bits=hash_bits,
+        lowest_index=int(choices % 3 == 2),
         threads=1,
         chunk_bytes=chunk_bytes,
     )
@@ -127,8 +130,8 @@ def _from_file(reader: Reader, body: bytes) -> Iterator[Batch]:
 def _from_memory(reader: Reader, body: bytes) -> Iterator[Batch]:
     """In memory that ends where the parser may not read on."""
     text = np.frombuffer(b"".join((bytes(PADDING), body, b"\n", bytes(PADDING))), np.uint8).copy()
-    chunk = Chunk(text, len(text) - PADDING, PATH, begins=True, plain=True, position=len(body))
-    batch = reader._parsed(chunk, _Buffers(text))
+    chunk = Chunk(text, len(text) - PADDING, Source(PATH), is_first=True, plain=True, position=len(body))
+    batch = reader._parse(chunk, Buffers(text))
     yield batch
     if batch.fault:
         raise batch.fault

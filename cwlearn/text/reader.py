@@ -1,0 +1,125 @@
+"""Text as batches of checked rows, parsed ahead of the learner by several threads.
+
+A `Reader` knows chunks, threads and bad lines; the format of the lines is left to a parser (`svmlight`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from cwlearn.core.parameters import COUNT, NOTHING, SIZE, THREADS, Options, one_of, option, require
+from cwlearn.errors import DataError
+from cwlearn.text.batch import Batch, Buffers
+from cwlearn.text.chunks import CHUNK_BYTES, Chunk, ChunkReader
+from cwlearn.text.sources import Paths, as_sources
+from cwlearn.text.svmlight import SvmlightParser
+from cwlearn.text.svmlight_errors import Grammar
+from cwlearn.utils.machine import usable_cores
+from cwlearn.utils.pipeline import in_order
+
+Unsorted = Literal["error", "sort"]
+OnBadLine = Literal["error", "skip"]
+
+
+@dataclass(frozen=True)
+class Reading(Options):
+    """How to read text.  The index in a file is the column of the model."""
+
+    unsorted: Unsorted = option("error", one_of("error", "sort"), "What to do with a line whose indices do not rise.")
+    on_bad_line: OnBadLine = option(
+        "error", one_of("error", "skip"), "Stop at the first bad line, or report it and go on without its row."
+    )
+    max_bad: int = option(100, COUNT, "How many bad lines to skip; one more is an error.")
+    max_line: int = option(1 << 30, SIZE, "Bytes of the longest line.")
+
+
+class Reader:
+    """The batches of one or several sources, in their order, whatever the number of threads."""
+
+    def __init__(
+        self,
+        paths: Paths,
+        reading: Reading | None = None,
+        *,
+        dtype: Any = "float32",
+        labelled: bool = True,
+        queries: bool = False,
+        hash_bits: int = 0,
+        lowest_index: int = 0,
+        threads: int | None = None,
+        chunk_bytes: int = CHUNK_BYTES,
+        checksums: bool = False,
+        on_skipped: Callable[[DataError], object] = lambda flaw: None,
+    ) -> None:
+        self.sources = as_sources(paths)
+        self.reading = reading or Reading()
+        self.dtype = np.dtype(dtype)
+        grammar = Grammar(labelled, lowest_index, sort=self.reading.unsorted == "sort")
+        self.parser = SvmlightParser(grammar, self.dtype, hash_bits, queries)
+        require("threads", threads, NOTHING | THREADS)
+        self.threads = usable_cores() if threads in (None, -1) else threads
+        self.chunk_bytes = chunk_bytes
+        self.checksums = checksums
+        self.on_skipped = on_skipped  # is called with what is wrong with each bad line that is left out
+        self.n_skipped = 0  # bad lines left out so far
+
+    def __iter__(self) -> Generator[Batch, None, None]:
+        self.n_skipped = 0
+        chunks = ChunkReader(self.sources, self.chunk_bytes, self.reading.max_line)
+        buffers = [Buffers(chunks.new_buffer()) for _ in range(self.threads + 2)]
+        batches = in_order(
+            lambda buffers: chunks.next_chunk(buffers.text),
+            self._parse,
+            buffers,
+            self.threads,
+            helping=all(source.is_regular for source in self.sources),
+        )
+        next_line = 1
+        with closing(chunks), closing(batches):
+            for batch in batches:
+                batch.first_line = 1 if batch.chunk.is_first else next_line
+                next_line = batch.first_line + batch.n_lines
+                self._report_skipped(batch)
+                yield batch
+                if batch.fault is not None:
+                    raise batch.line_error(batch.fault, batch.n_lines)
+
+    def samples(self) -> Iterator[Batch]:
+        """Some lines from all over the plain files, parsed as all lines are."""
+        for source in self.sources:
+            if lines := source.sample():
+                chunk = Chunk.of_lines(lines, source)
+                yield self._parse(chunk, Buffers(chunk.text))
+
+    def _parse(self, chunk: Chunk, buffers: Buffers) -> Batch:
+        """Parse a chunk.  Bad lines are left out or end it, as `reading` says."""
+        if len(chunk.text) > len(buffers.text):  # a very long line: do not keep that much memory for other chunks
+            buffers = Buffers(chunk.text)
+        # One more than may be skipped, so that the line which is one too many is known by its place in the text.
+        max_bad = self.reading.max_bad + 1 if self.reading.on_bad_line == "skip" else 0
+        batch = self.parser.parse(chunk, buffers, max_bad)
+        batch.checksum = chunk.checksum() if self.checksums else 0
+        overflowing = ~np.isfinite(batch.rows.squares)
+        if overflowing.any() and max_bad:
+            batch.drop_overflowing(overflowing)
+        elif overflowing.any():
+            place = batch.place_of(int(np.argmax(overflowing)))
+            batch.end_with(self.parser.overflow_of(chunk.line_at(place)), place)
+        return batch
+
+    def _report_skipped(self, batch: Batch) -> None:
+        """Report the lines that are left out, and end the batch with the first one that is one too many."""
+        overflow_places = set(batch.overflow_places.tolist())
+        for line, place in batch.skipped_lines():
+            text = batch.chunk.line_at(place)
+            flaw = self.parser.overflow_of(text) if place in overflow_places else self.parser.flaw_of(text)
+            if self.n_skipped == self.reading.max_bad:
+                batch.end_with(flaw, place)
+                return
+            self.n_skipped += 1
+            self.on_skipped(batch.line_error(flaw, line))

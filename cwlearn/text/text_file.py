@@ -1,0 +1,132 @@
+"""A source of text, opened: its bytes, decompressed.
+
+Text is read, not mapped into memory: a file that shrinks under a map kills the process that reads it.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from cwlearn.errors import DataError
+from cwlearn.text.compression import HEAD, decompressed, detect_format
+from cwlearn.text.sources import STDIN, Source
+
+Z_MEM_ERROR = -4  # of zlib
+
+
+class _Waiting(io.FileIO):
+    """A file that waits for its bytes, even where its descriptor is set not to wait."""
+
+    def readinto(self, buffer: Any) -> int:
+        while (done := super().readinto(buffer)) is None:
+            import select
+
+            select.select([self], [], [])
+        return done
+
+
+class _Range(_Waiting):
+    """Some bytes of a file, as if they were all of it."""
+
+    def __init__(self, path: str, start: int, stop: int) -> None:
+        super().__init__(path)
+        self._start, self._stop = start, stop
+        self.seek(start)
+
+    def readinto(self, buffer: Any) -> int:
+        left = self._stop - super().tell()
+        return super().readinto(memoryview(buffer)[:left]) if left > 0 else 0
+
+    def tell(self) -> int:
+        return super().tell() - self._start
+
+
+def _opened(source: Source) -> _Waiting:
+    if source.path == STDIN:
+        return _Waiting(0, closefd=False)
+    if source.stop is None:
+        return _Waiting(source.path)
+    return _Range(source.path, source.start, source.stop)
+
+
+class TextFile:
+    """The text of one source."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._raw = _opened(source)
+        try:
+            self._detect_kind()
+        except BaseException:
+            self._raw.close()
+            raise
+
+    def _detect_kind(self) -> None:
+        """Find out whether it is a file on disk, and how it is compressed."""
+        status = os.fstat(self._raw.fileno())
+        self.regular = stat.S_ISREG(status.st_mode)
+        self._least_size = status.st_size if self.regular else 0  # which the file must not fall below
+        self.size = self._least_size  # bytes on disk that are meant
+        if self.source.stop is not None:
+            self.size, self._least_size = self.source.stop - self.source.start, self.source.stop
+        self.format: str | None = None
+        with self._damage_explained():
+            head = self._read_head()
+        self.format = detect_format(head, self.source.name)
+        self._stream: Any = self._raw
+        self._head = head  # to be delivered before the stream
+        if self.format:
+            self._head = b""
+            self._stream = decompressed(self.format, head, self._raw, self.source.name)
+
+    def _read_head(self) -> bytes:
+        head, done = bytearray(HEAD), 0
+        while done < HEAD and (more := self._raw.readinto(memoryview(head)[done:])):
+            done += more
+        return bytes(head[:done])
+
+    def read_into(self, view: memoryview) -> int:
+        """Fill the view as far as the text goes; return the number of bytes."""
+        done = min(len(self._head), len(view))
+        view[:done] = self._head[:done]
+        self._head = self._head[done:]
+        with self._damage_explained():
+            while done < len(view) and (more := self._stream.readinto(view[done:])):
+                done += more
+        if done < len(view) and self.regular and os.fstat(self._raw.fileno()).st_size < self._least_size:
+            raise DataError("the file shrank while it was read", self.source.name)
+        return done
+
+    @contextmanager
+    def _damage_explained(self) -> Iterator[None]:
+        """Turn the errors of all decompressors into ours, with the name of the file."""
+        name = self.source.name
+        try:
+            yield
+        except MemoryError:
+            raise
+        except EOFError:
+            raise DataError(f"truncated {self.format} data", name) from None
+        except zlib.error as error:
+            if str(error).startswith(f"Error {Z_MEM_ERROR} "):
+                raise MemoryError from None
+            raise DataError(f"damaged {self.format} data: {error}", name) from None
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno:
+                raise OSError(error.errno, error.strerror, name) from None
+            raise DataError(f"damaged {self.format} data: {error}", name) from None
+
+    @property
+    def position(self) -> int:
+        """Bytes read from the file so far."""
+        return self._raw.tell() if self.regular else 0
+
+    def close(self) -> None:
+        self._stream.close()
+        self._raw.close()
