@@ -12,39 +12,10 @@ from numpy.typing import NDArray
 from cwlearn.core.rows import Rows
 from cwlearn.core.training import Training, orders
 from cwlearn.native import check_rows
+from cwlearn.utils.growable import GrowableArray
 from cwlearn.utils.pipeline import in_order
 
 Piece = tuple[Rows, NDArray[np.float64], NDArray[np.int64]]  # rows, their labels, the order to learn them in
-
-
-class _Growing:
-    """A one-dimensional array that is appended to."""
-
-    def __init__(self, dtype: Any, most: int) -> None:
-        self._memory: NDArray[Any] = np.empty(0, dtype)
-        self._most = most  # bytes to take on a guess
-        self.size = 0
-
-    def append(self, more: NDArray[Any], fraction: float) -> None:
-        """Take over `more`; if memory runs out, as much of it is taken as the `fraction` of the data read so far
-        suggests, which costs nothing until it is touched, or half as much again."""
-        size = self.size + len(more)
-        dtype = np.promote_types(self._memory.dtype, more.dtype)
-        if size > len(self._memory) or dtype != self._memory.dtype:
-            enough = size + size // 2
-            guess = min(int(size / fraction * 1.02) if fraction else 0, self._most // dtype.itemsize)
-            try:
-                memory = np.empty(max(enough, guess), dtype)
-            except MemoryError:
-                memory = np.empty(enough, dtype)
-            memory[: self.size] = self.filled
-            self._memory = memory
-        self._memory[self.size : size] = more
-        self.size = size
-
-    @property
-    def filled(self) -> NDArray[Any]:
-        return self._memory[: self.size]
 
 
 class MemoryStore:
@@ -53,42 +24,47 @@ class MemoryStore:
     def __init__(self, dtype: Any, most: int = 1 << 40) -> None:
         """`most` is more bytes than there will be."""
         names = {"ends": np.int64, "indices": np.int32, "values": dtype, "squares": float, "labels": float}
-        self._arrays = {name: _Growing(kind, most) for name, kind in {**names, "queries": np.int64}.items()}
-        self._arrays["ends"].append(np.zeros(1, np.int64), 0)
+        self._arrays = {name: GrowableArray(kind) for name, kind in {**names, "queries": np.int64}.items()}
+        self._arrays["ends"].append(np.zeros(1, np.int64))
+        self._most = most
         self.n_features = 0
 
     def add(
         self, rows: Rows, labels: NDArray[np.float64], queries: NDArray[np.int64] | None = None, fraction: float = 0
     ) -> None:
         """Copy rows; `fraction` is the part of all rows that have then been added, if known."""
-        arrays = self._arrays
-        arrays["ends"].append(rows.indptr[1:] + arrays["indices"].size, fraction)
-        arrays["indices"].append(rows.indices, fraction)
-        arrays["values"].append(rows.values, fraction)
-        arrays["squares"].append(rows.squares, fraction)
-        arrays["labels"].append(labels, fraction)
-        if queries is not None:
-            arrays["queries"].append(queries, fraction)
+        added = {
+            "ends": rows.indptr[1:] + self._arrays["indices"].size,
+            "indices": rows.indices,
+            "values": rows.values,
+            "squares": rows.squares,
+            "labels": labels,
+            **({} if queries is None else {"queries": queries}),
+        }
+        for name, items in added.items():
+            array = self._arrays[name]
+            expected = int((array.size + len(items)) / fraction * 1.02) if fraction else 0
+            array.append(items, min(expected, self._most // max(array.dtype.itemsize, items.itemsize)))
         self.n_features = max(self.n_features, rows.n_features)
 
     @property
     def nbytes(self) -> int:
-        return sum(array.filled.nbytes for array in self._arrays.values())
+        return sum(array.values.nbytes for array in self._arrays.values())
 
     @property
     def rows(self) -> Rows:
         ends, indices, values, squares = (
-            self._arrays[name].filled for name in ("ends", "indices", "values", "squares")
+            self._arrays[name].values for name in ("ends", "indices", "values", "squares")
         )
         return Rows(ends, indices, values, squares, self.n_features)
 
     @property
     def labels(self) -> NDArray[np.float64]:
-        return self._arrays["labels"].filled
+        return self._arrays["labels"].values
 
     @property
     def queries(self) -> NDArray[np.int64]:
-        return self._arrays["queries"].filled
+        return self._arrays["queries"].values
 
     def pieces(self, training: Training, random_state: np.random.RandomState) -> Generator[Piece, None, None]:
         """For every epoch, all rows, in a random order if so wished: as `fit` takes them."""
