@@ -15,7 +15,7 @@ import pytest
 
 import cwlearn
 from cwlearn import _kernels
-from cwlearn.core import _probabilities as _chances
+from cwlearn.core import _probabilities
 from cwlearn.core.rules import RULES
 from cwlearn.estimators.loading import CLASSIFIERS, KERNEL_CLASSIFIERS
 from cwlearn.text import _svmlight
@@ -130,7 +130,7 @@ def test_the_tests_that_the_readme_names_exist():
         assert not test or f"def {test}(" in source
 
 
-COMPILED = [_chances, _kernels, _svmlight]
+COMPILED = [_kernels, _probabilities, _svmlight]
 
 
 def python(code, **environment):

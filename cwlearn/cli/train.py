@@ -15,8 +15,9 @@ from cwlearn.cli.flags import add_options, add_rules, checked, flag, given, writ
 from cwlearn.cli.shards import learn_in_shards
 from cwlearn.cli.terminal import TerminalMonitor, reason
 from cwlearn.core import model_file
+from cwlearn.core.class_labels import listed_labels
 from cwlearn.core.learner import Learner
-from cwlearn.core.parameters import POSITIVE, SEED, LabelError, label_value
+from cwlearn.core.parameters import POSITIVE, SEED, label_value
 from cwlearn.core.rule import Rule
 from cwlearn.core.rules import RULES, TASKS
 from cwlearn.core.states.base import new_statistics
@@ -86,12 +87,11 @@ def _labels(text: str) -> dict[float, str]:
     if not all(DECIMAL.fullmatch(part.encode()) and math.isfinite(float(part)) for part in parts):
         raise argparse.ArgumentTypeError(f"must be numbers with commas between them, got {text!r}")
     try:
-        labels = {label_value(part): part for part in parts}
-    except LabelError as error:
+        values = [label_value(part) for part in parts]
+        listed_labels(values, "classification", numeric=True)
+    except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-    if len(labels) < max(2, len(parts)):
-        raise argparse.ArgumentTypeError(f"must be two or more different labels, got {text!r}")
-    return labels
+    return dict(zip(values, parts, strict=True))
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -255,7 +255,7 @@ def chosen_options(arguments: argparse.Namespace, learner: Learner | None) -> tu
     epochs = shared.setdefault("epochs", chosen.default_epochs)
     shared.setdefault("shuffle", epochs > 1)
     rule, training = chosen(**wanted), Training(random_state=arguments.seed, **shared)
-    check_update(rule, training)
+    check_update(rule, training)  # before any data are read
     return rule, training
 
 

@@ -7,14 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn._kernels import KINDS, PROJECTIONS
-from cwlearn.core import probabilities
+from cwlearn.core._probabilities import normal_cdf, winning_probabilities
 from cwlearn.core.parameters import CLASS_WEIGHT, Options, one_of, option
+from cwlearn.core.probabilities import one_hot
+
+
+class RuleFields(TypedDict):
+    """The fields of the kernel's Rule struct that depend on the rule alone."""
+
+    kind: int
+    projection: int
+    phi: float
+    gain_factor: float
+    C: float
+    relative: bool
+    follows_rows: bool
 
 
 @dataclass(frozen=True)
@@ -104,11 +117,11 @@ class Rule(Options):
 
     def probability(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
         """Of the second of two labels: Pr(w.x > 0) = Phi(mean / sd) (N8 section 2)."""
-        return probabilities.above_zero(score)
+        return normal_cdf(score)
 
     def probabilities(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
         """Of each of more than two labels: Pr(w_z.x is the highest) (EMNLP 2009, section 7), by quadrature."""
-        return probabilities.of_winning(mean, variance)
+        return winning_probabilities(mean, variance)
 
     def score_variance(self, variance: NDArray[np.float64]) -> NDArray[np.float64]:
         """What the variances of more than two labels' scores tell of certainty.
@@ -123,9 +136,9 @@ class Rule(Options):
 
     def outcome(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """The probability of each label, by row, if these were the scores for certain."""
-        return probabilities.wins(scores)
+        return one_hot(scores)
 
-    def kernel_fields(self) -> dict[str, Any]:
+    def kernel_fields(self) -> RuleFields:
         """The rule's part of the kernel's Rule struct."""
         auto = self.strength == "auto"
         return {

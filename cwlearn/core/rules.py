@@ -11,8 +11,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.core import probabilities
 from cwlearn.core.parameters import BOOLEAN, CONFIDENCE, NOTHING, POSITIVE, one_of, option
+from cwlearn.core.probabilities import softmax
 from cwlearn.core.rule import Rule, SecondOrderRule, WeightedRule
 
 AUTO = one_of("auto")
@@ -296,19 +296,22 @@ class Logistic(WeightedRule, SecondOrderRule):
         return mean / np.sqrt(1 + np.pi / 8 * variance) if self.bayesian else mean
 
     def probability(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The probability of the label.  (Phi(mean / sd) is only the probability of the sign: it approaches 0 or 1 after
-        many rows, even where labels are tossed by a coin.)"""
+        """The probability of the label.
+
+        Phi(mean / sd) would be the probability of the sign only.  It approaches 0 or 1 after many rows, even if the
+        labels are random.
+        """
         return np.exp(-np.logaddexp(0, -score))
 
     def probabilities(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
         """Softmax of the scores, each scaled as with two labels (Gibbs 1997)."""
-        return probabilities.softmax(self.score(mean, variance))
+        return softmax(self.score(mean, variance))
 
     def score_variance(self, variance: NDArray[np.float64]) -> NDArray[np.float64]:
         return variance if self.bayesian else np.zeros_like(variance)
 
     def outcome(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        return probabilities.softmax(scores)
+        return softmax(scores)
 
 
 RULES: dict[str, type[Rule]] = {

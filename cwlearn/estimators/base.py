@@ -74,8 +74,11 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
             rule, training, kernel = self._options()
             go_on = training.warm_start and self.__sklearn_is_fitted__()
             X, y = self._validate(X, y, reset=not go_on)
-            learner = self._learner if go_on else Learner(rule, training, self._classes_in(y), X.shape[1], kernel)
-            learner.reconfigure(rule, training, kernel)
+            if go_on:
+                learner = self._learner
+                learner.reconfigure(rule, training, kernel)
+            else:
+                learner = Learner(rule, training, self._classes_in(y), X.shape[1], kernel)
             rows = as_rows(X, learner.state.dtype)
             weights = self._row_weights(sample_weight, y, learner)
             if len(weights) and not weights.any():
@@ -97,9 +100,11 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
         X, y = self._validate(X, y, reset=not self.__sklearn_is_fitted__())
         mine = False
         while not mine:
-            fitted = self.__sklearn_is_fitted__()
-            learner = self._learner if fitted else Learner(rule, training, classes, X.shape[1], kernel)
-            learner.reconfigure(rule, training, kernel)
+            if self.__sklearn_is_fitted__():
+                learner = self._learner
+                learner.reconfigure(rule, training, kernel)
+            else:
+                learner = Learner(rule, training, classes, X.shape[1], kernel)
             rows = as_rows(X, learner.state.dtype, n_features=learner.state.n_features)
             targets = learner.encode(y)
             weights = self._row_weights(sample_weight, y, learner)
@@ -127,8 +132,8 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _row_weights(self, sample_weight: Any, y: NDArray[Any], learner: Learner) -> NDArray[np.float64]:
         """What the loss of each row is multiplied by; empty for 1."""
-        class_weight = getattr(learner.rule, "class_weight", None)
-        if sample_weight is None and class_weight is None:
+        class_weights = learner.class_weights(y)
+        if sample_weight is None and not len(class_weights):
             return NONE
         if not learner.rule.takes_weights:
             raise ValueError(f"{type(self).__name__} with C=None has no loss that weights could scale.")
@@ -138,10 +143,7 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
         bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
         if len(bad):
             raise ValueError(f"sample_weight must be finite and not negative, got {weights[bad[0]]} for row {bad[0]}")
-        counts = {label: int(np.sum(y == label)) for label in learner.classes}
-        for label, factor in learner.class_factors(counts).items():
-            weights[y == label] *= factor
-        return weights
+        return weights * class_weights if len(class_weights) else weights
 
     # -- what was learned ----------------------------------------------------------------------------------------------
 

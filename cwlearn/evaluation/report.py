@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cwlearn._version import __version__
-from cwlearn.core.learner import label_text
+from cwlearn.core.class_labels import label_text
 from cwlearn.evaluation.charts import COLORS, Line, escape, legend, line_chart, percent, weight_chart
 from cwlearn.evaluation.comparison import Comparison
 from cwlearn.evaluation.data_sets import DataSet

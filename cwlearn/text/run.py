@@ -16,11 +16,12 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.core.learner import Learner, blocks_of, state_bytes
+from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import COUNT, NOTHING, SIZE, THREADS, Check, Options, is_integer, option
 from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
-from cwlearn.core.training import Training, check_update, row_dtype
+from cwlearn.core.states.factory import blocks_of, state_bytes
+from cwlearn.core.training import Training, row_dtype
 from cwlearn.errors import DataError, ModelError, NoExamplesError
 from cwlearn.text.labels import Labels
 from cwlearn.text.monitor import Monitor
@@ -93,7 +94,6 @@ class Run:
         self._resumed = self.learner is not None
         self._hash_bits = self.resources.hash_bits or 0
         self._dtype = row_dtype(self.rule, self.training)
-        check_update(self.rule, self.training)
         if self.learner is not None:
             self.labels = Labels.of(self.learner)
             self._hash_bits = self.learner.hash_bits

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.rows import Rows
+from cwlearn.core.rule import RuleFields
 from cwlearn.utils.machine import free_memory
 
 NONE: NDArray[np.float64] = np.empty(0)
@@ -18,16 +19,9 @@ SLOTS = 8  # rivals of the true label that are spread out side by side
 LARGE = 1 << 25  # bytes for which it is worth a look at what is free
 
 
-class KernelRule(TypedDict):
-    """`_kernels.Rule`, as Python hands it over."""
+class KernelRule(RuleFields):
+    """The kernel's Rule struct, as Python passes it."""
 
-    kind: int
-    projection: int
-    phi: float
-    gain_factor: float
-    C: float
-    relative: bool
-    follows_rows: bool
     bias: float
     initial_variance: float
     floor: float
@@ -155,8 +149,10 @@ class State(ABC):
         rule: KernelRule,
         counts: NDArray[np.void],
     ) -> int:
-        """One pass over the rows in `order`; see `_kernels.learn_rows`.  `counts` (STATISTICS) is right at any time, even if
-        the pass is broken off."""
+        """Make one pass over the rows in `order`; return how many were learned.  See `_kernels.learn_rows`.
+
+        `counts` (STATISTICS) is correct at any time, even if the pass is interrupted.
+        """
 
     @abstractmethod
     def margins(
