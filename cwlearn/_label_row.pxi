@@ -312,7 +312,7 @@ cdef bint solve(
 cdef void move_to_average(
     const Row* row, const Rule* rule, double sign, const Rival* rivals, Py_ssize_t n, Py_ssize_t constraints,
 ) noexcept nogil:
-    """Move to the average of the means, and of the precisions, after each of n steps and `constraints` - n empty ones."""
+    """Move to the average of the means and precisions after each of n steps and `constraints` - n idle ones."""
     cdef double mean, s, x, change, ratio
     cdef Gaussian weight
     cdef Py_ssize_t p, j
