@@ -1,4 +1,4 @@
-"""One row, spread out: its cells are loaded from the state side by side, measured, moved and stored back.
+"""One row: its cells are loaded from the state side by side, measured, moved and stored back.
 
 A model is one flat array of cells by feature.  The cell of a feature holds the means of its blocks, one block for each
 label, and then their variances, so that labels are neighbours and all numbers of a feature are close; with two labels
@@ -38,7 +38,7 @@ ctypedef fused index_t:
 cdef struct Rule:
     int kind                  # of KINDS
     int projection            # of PROJECTIONS: what a step does to the covariance
-    double phi                # the confidence asked for, as a quantile of the normal distribution
+    double phi                # the required confidence, as a quantile of the normal distribution
     double gain_factor        # AROW: the weight of its confidence relative to its loss
     double C                  # the weight of the loss
     bint relative             # measure C by initial_variance * (mean squared length of the rows seen)
@@ -49,8 +49,8 @@ cdef struct Rule:
     int blocks                # of a cell: 1 for two labels, else one for each label
     int constraints           # with more than two labels: how many rivals of the true label count, at most
     int update                # of UPDATES: how several constraints become one update
-    double tolerance          # of the exact update: part of the step that it may be wrong by
-    int sweeps                # of the exact update: at most so many
+    double tolerance          # of the exact update: relative error of its step
+    int sweeps                # of the exact update: the most iterations
 
 cdef struct Gaussian:
     double mean
@@ -60,7 +60,7 @@ cdef struct Outcome:          # of learning from a row
     bint sound                # all numbers are finite; if not, nothing has been changed
     bint mistake              # the margin was not positive
     bint moved
-    bint unsolved             # an exact update was not as exact as its tolerance
+    bint unsolved             # an exact update did not reach its tolerance
     double loss               # regression: the squared error, before learning from the row
     double surprise           # regression: the same over its variance, r + v
 
@@ -173,17 +173,17 @@ cdef inline double variance_of(const Row* row) noexcept nogil:
 
 
 cdef inline Gaussian measure(const Row* row, const Rule* rule, double shift) noexcept nogil:
-    # A constant instead of a variable in such calls: the compiler makes one loop for each.
+    # Constant arguments: the compiler makes a loop for each.
     return margin_of(row, True, shift) if rule.projection == INCLUSIVE else margin_of(row, False, 0)
 
 
 cdef inline double shift_of(const Rule* rule, double scale) noexcept nogil:
-    """What SOP adds to every precision, if its prior follows the mean squared length of the rows seen."""
+    """What SOP adds to every precision if its prior follows the mean squared length of the rows seen."""
     return larger(scale - 1 / rule.initial_variance, 0) if rule.follows_rows else 0
 
 
 cdef inline void fill_shares(const Row* row, double v) noexcept nogil:
-    """The part that each entry has in the variance v of the row."""
+    """The share of each entry in the variance v of the row."""
     cdef Py_ssize_t p
     for p in range(row.n):
         row.shares[p] = row.variance[p] * (row.x[p] * row.x[p]) / v
@@ -192,7 +192,7 @@ cdef inline void fill_shares(const Row* row, double v) noexcept nogil:
 cdef inline Step step_of(
     const Rule* rule, double C, double m, double v, const Row* row, const Row* other,
 ) noexcept nogil:
-    """What the rule answers to a row of margin m and variance v; `other` is its second half, if it has one."""
+    """The step of the rule for a row of margin m and variance v; `other` is its second half, or NULL."""
     cdef Step step = Step(0, 0)
     if v > 0:
         step = rule_step(<Kind> rule.kind, rule.phi, rule.gain_factor, C, m, v)
@@ -200,7 +200,7 @@ cdef inline Step step_of(
             fill_shares(row, v)
             if other == NULL:
                 step = exact_step(<Kind> rule.kind, rule.phi, m, v, row.shares, row.n)
-            else:                           # whose shares lie behind those of the first one
+            else:                           # its shares follow those of the first half
                 fill_shares(other, v)
                 step = exact_step(<Kind> rule.kind, rule.phi, m, v, row.shares, row.n + other.n)
         step.gain = capped(step.gain, v)

@@ -1,7 +1,7 @@
 """The loops over CSR rows: one that learns, one that scores, one that checks.
 
-`_cells.pxd` says how a model lies in memory and has what is done to a single row; `_label_row.pxi` is for rows of more
-than two labels.  The callers (`rows.Rows`, `state.DiagonalState`) check shapes, dtypes and ranges.
+`_cells.pxd` describes the memory of a model and has the functions for a single row; `_label_row.pxi` is for more than
+two labels.  The callers (`core.rows.Rows`, `core.states.diagonal.DiagonalState`) check shapes, dtypes and ranges.
 """
 
 from libc.math cimport NAN, isfinite
@@ -47,30 +47,30 @@ cdef struct Statistics:
     int64_t rows              # rows seen (those of weight 0 do not count)
     int64_t updates
     int64_t mistakes          # y * score <= 0, before learning from the row
-    int64_t unsolved          # exact updates of several labels that were not as exact as their tolerance
+    int64_t unsolved          # exact updates of several labels that did not reach their tolerance
     double loss               # regression: sum of the squared errors, before learning from each row
-    double surprise           # regression: sum of the same, each over the variance it should have, r + v, and times
-    #                           the number of the row, from 1: the first errors tell of the prior rather than of noise
-    double squares            # sum of the squared lengths of what was learned from, the intercept included: a row, or
-    #                           the difference vector of two labels, which is twice as long
+    double surprise           # regression: sum of squared error / (r + v) * number of the row, from 1: the first errors
+    #                           tell more of the prior than of the noise
+    double squares            # sum of the squared lengths of the examples, the intercept included: an example is a row
+    #                           or, with more than two labels, a difference vector, whose square is twice as large
 
-# How far ahead memory is asked for: the cells of the state by nonzeros, then the rows of the matrix and what there is
-# by row, each some rows before the next.  Measured (bench/kernels.py): 2 to 3 times as fast on 5 million features, and
-# 1.6 times on 50 thousand when the rows are shuffled.  A state that fits the cache of a core is not asked for.
+# How far ahead memory is prefetched: the cells of the state by nonzeros, then the rows of the matrix and what there is
+# by row, each some rows earlier than the last.  Measured (bench/kernels.py): 2 to 3 times as fast with 5 million
+# features, and 1.6 times with 50 thousand if the rows are shuffled.  A state that fits the cache is not prefetched.
 cdef Py_ssize_t CELLS_AHEAD = 128
 cdef Py_ssize_t ROWS_AHEAD = 8
 cdef size_t CACHE_BYTES = 1 << 19
 
 
 cdef inline Row new_row(double[:, ::1] scratch) noexcept nogil:
-    """A place for rows of up to scratch.shape[1] entries, the intercept included."""
+    """A row with room for scratch.shape[1] entries, the intercept included."""
     return Row(&scratch[0, 0], &scratch[1, 0], &scratch[2, 0], &scratch[3, 0], 0)
 
 
 cdef inline void add_to_average(
     double* average, const Row* row, double alpha, double rounds, uint64_t n_features, const index_t* indices,
 ) noexcept nogil:
-    """Add (rounds before this one) * (change of the mean), for a covariance that stays as it is."""
+    """Add (rounds before this one) * (change of the mean), for a covariance that does not change."""
     cdef uint64_t j
     cdef Py_ssize_t k
     average[0] += rounds * (alpha * (row.variance[0] * row.x[0]))
@@ -82,7 +82,7 @@ cdef inline void add_to_average(
 
 
 cdef inline Py_ssize_t rows_ahead(Py_ssize_t n_rows, Py_ssize_t nnz, size_t state_bytes) noexcept nogil:
-    """How many rows make CELLS_AHEAD nonzeros; 0 for a state in the cache."""
+    """The number of rows with CELLS_AHEAD nonzeros; 0 for a state in the cache."""
     if state_bytes <= CACHE_BYTES or nnz == 0:
         return 0
     return 1 + CELLS_AHEAD * n_rows // nnz
@@ -92,8 +92,10 @@ cdef inline Upcoming look_ahead(
     Py_ssize_t t, Py_ssize_t distance, const int64_t[::1] indptr, const index_t* indices, const floating* values,
     const double[::1] by_row, const double[::1] by_row_too, const int64_t[::1] order,
 ) noexcept nogil:
-    """Ask for what later rows need; return the row `distance` ahead, whose cells `load_row` will ask for one by one,
-    since all at once they would fill the queue to memory and stop the core."""
+    """Prefetch what later rows need, and return the row `distance` ahead.
+
+    `load_row` prefetches the cells of that row one by one: all at once would fill the memory queue and stop the core.
+    """
     cdef Py_ssize_t k, row, stop
     cdef Py_ssize_t n = order.shape[0]
     if t + distance + 3 * ROWS_AHEAD < n:
@@ -107,7 +109,7 @@ cdef inline Upcoming look_ahead(
         for k in range(indptr[row], stop, 16):
             prefetch(indices + k)
             prefetch(values + k)
-        if stop > indptr[row]:          # the line that the last stride may have stopped short of
+        if stop > indptr[row]:          # the cache line that the last stride may have missed
             prefetch(indices + stop - 1)
             prefetch(values + stop - 1)
     if distance and t + distance < n:
@@ -138,7 +140,7 @@ cdef inline Outcome learn_row(
         margin.mean *= y
         outcome.mistake = margin.mean <= 0
     step = step_of(rule, C, margin.mean, margin.variance, row, NULL)
-    # The last two, so that no number of rows can carry their sums to infinity.
+    # The last two limits keep the sums of any number of rows finite.
     outcome.sound = (is_sound(rule, margin.mean, margin.variance, step, largest_step)
                      and outcome.loss < 1e288 and outcome.surprise * (rounds + 1) < 1e288)
     outcome.moved = step.alpha != 0 or step.gain > 0
@@ -160,8 +162,8 @@ def learn_rows(
     The weights and `counts` (a single Statistics) change together: no signal handler of Python can run between them.
 
     average   per mean, the sum over updates of (rounds before it) * (change of the mean); empty if not wanted
-    scratch   four lines, as long as the longest row and the intercept; with more than two labels, five
-              and two for each slot of a rival
+    scratch   four lines, as long as the longest row and the intercept; with more than two labels, five lines and
+              two for each slot of a rival
     places    two such lines
     squares   the squared length of each row
     targets   by row: +1 or -1; with more than two labels, the number of the label; in regression, any number
@@ -173,7 +175,7 @@ def learn_rows(
     cdef uint64_t n_features = cells.shape[0] // (2 * blocks) - 1
     cdef floating* cell0 = &cells[0]
     cdef double* average0 = &average[0] if average.shape[0] else NULL
-    # Without any entry, any place will do but none: C knows no sum of NULL and 0.
+    # NULL + 0 is undefined in C; without entries, use any valid pointer.
     cdef const index_t* column0 = &indices[0] if indices.shape[0] else <const index_t*> &indptr[0]
     cdef const floating* value0 = &values[0] if values.shape[0] else <const floating*> &indptr[0]
     cdef Py_ssize_t t, i, nnz
@@ -184,9 +186,10 @@ def learn_rows(
     # A step below half a unit in the last place of the largest number can never carry a finite mean to infinity.
     cdef double largest_step = 2.0 ** 102 if floating is float else 2.0 ** 969
     cdef Row row = new_row(scratch)
+    cdef Py_ssize_t n_rivals = rule.constraints if rule.constraints < blocks - 1 else blocks - 1
     cdef Workspace space = Workspace(
         Cells(0, &places[0, 0], row.x, &places[1, 0], False), &scratch[0, 0], scratch.shape[1],
-        (scratch.shape[0] - 5) // 2, <double*> malloc((blocks + 3) * sizeof(double)),
+        n_rivals, n_rivals > (scratch.shape[0] - 5) // 2, <double*> malloc((blocks + 3) * sizeof(double)),
         <Py_ssize_t*> malloc(blocks * sizeof(Py_ssize_t)), <Rival*> malloc(blocks * sizeof(Rival)),
     )
     cdef Outcome outcome
@@ -250,12 +253,14 @@ def margin_rows(
     int64_t[:, ::1] places, const int64_t[::1] indptr, const index_t[::1] indices, const floating[::1] values,
     const int64_t[::1] order, double bias, bint inclusive, Py_ssize_t blocks,
 ):
-    """Mean and variance of mu.x for the rows in `order`, by label if there are several blocks; see `entry` for
-    `inclusive`, `learn_rows` for the rest.  Where `variance` is empty, it is not wanted (several blocks only);
-    `scores` has room for those of a row, and three more."""
+    """Mean and variance of mu.x for the rows in `order`, by label if there are several blocks.
+
+    An empty `variance` is not computed (several blocks only).  `scores` has room for those of a row, and three more.
+    See `entry` for `inclusive`, and `learn_rows` for the rest.
+    """
     cdef uint64_t n_features = cells.shape[0] // (2 * blocks) - 1
     cdef const floating* cell0 = &cells[0]
-    # Without any entry, any place will do but none: C knows no sum of NULL and 0.
+    # NULL + 0 is undefined in C; without entries, use any valid pointer.
     cdef const index_t* column0 = &indices[0] if indices.shape[0] else <const index_t*> &indptr[0]
     cdef const floating* value0 = &values[0] if values.shape[0] else <const floating*> &indptr[0]
     cdef Py_ssize_t t, i, z, nnz
@@ -332,12 +337,12 @@ def check_rows(
 
 
 def runs_v3():
-    """Whether this processor has AVX2 and what goes with it."""
+    """Whether this processor has AVX2, BMI2 and FMA."""
     return cpu_runs_v3()
 
 
 def rule_answer(int kind, double parameter, double C, double m, double v):
-    """One rule, one row: (alpha, gain) for a margin m and a variance v > 0; the parameter is phi, or AROW's factor."""
+    """The (alpha, gain) of a rule for a margin m and a variance v > 0; `parameter` is phi, or AROW's gain factor."""
     cdef Step step = rule_step(<Kind> kind, parameter, parameter, C, m, v)
     return step.alpha, capped(step.gain, v)
 

@@ -1,16 +1,16 @@
-"""Learning from a row of a problem with more than two labels (E9: EMNLP 2009, section 5).
+"""Learning from a row if there are more than two labels (E9: EMNLP 2009, section 5).
 
 Each label has a block of weights.  The true label y and a rival r make a binary example: the difference vector that has
-x in the block of y and -x in that of r, with margin mu_y.x - mu_r.x and variance x'S_y x + x'S_r x, and every binary
-rule applies to it.  The rivals that count are the k highest-scoring wrong labels (`constraints`), ranked once, ties to
-the lower label.  How their constraints become one update:
+x in the block of y and -x in that of r, with margin mu_y.x - mu_r.x and variance x'S_y x + x'S_r x.  Every binary rule
+applies to it.  The rivals are the k highest-scoring wrong labels (`constraints`), ranked once, ties to the lower label.
+Their constraints become one update:
 
     SEQUENTIAL   one after the other, each from where the last one led                                 (E9 section 5.2)
     PARALLEL     each alone; then the average of the means and of the precisions                       (E9 section 5.2)
     EXACTLY      all at once: the nearest Gaussian that meets all of them                  (E9 section 5.2, "Exact")
 
-In all three a rival's block takes part in one constraint only.  So the steps are found first, while only the block of
-the true label may change, in its copy; nothing is stored before all of them are known to be sound.
+In all three a rival's block takes part in one constraint only.  So the steps are found first, while only the copy of
+the true label's block may change; nothing is stored before all steps are known to be finite.
 """
 
 from libc.math cimport INFINITY, fabs, isfinite
@@ -29,29 +29,31 @@ cdef enum Update:
     PARALLEL
     EXACTLY
 
-cdef struct Rival:            # a wrong label, and what its constraint asks for
+cdef struct Rival:            # a wrong label, and the step that its constraint asks for
     Py_ssize_t label
-    double m                  # margin of the true label over it
-    double v
+    double margin             # of the true label over it
+    double variance           # of this margin: the variance of both scores
+    double own_variance       # of the rival's score alone
     Step step
 
-cdef struct Cells:            # the cells of a row, the intercept first: they are visited again and again
+cdef struct Cells:            # the cells of a row, the intercept first
     Py_ssize_t n
-    int64_t* cell             # their numbers, in an array that nobody else can change
+    int64_t* cell             # their numbers, in an array that only this call can change
     double* x
-    int64_t* ahead            # as many that a later row will need
+    int64_t* ahead            # the numbers of as many cells that a later row will need
     bint looks_ahead
 
 cdef struct Workspace:        # where a row is worked on
     Cells at
     double* lines             # five for the true label, and two for each slot of a rival
     Py_ssize_t length         # of a line
-    Py_ssize_t slots          # rivals that can lie side by side; if there are more, all share one and are loaded again
+    Py_ssize_t n_rivals
+    bint shared               # there are more rivals than slots: all use one slot, and are loaded again
     double* scores            # by label, with room for a multiple of four
     Py_ssize_t* heap          # by label
     Rival* rivals             # by label
 
-cdef struct Sensitive:        # a number, and how fast it grows with the one it depends on
+cdef struct Sensitive:        # a number, and its derivative
     double value
     double slope
 
@@ -62,12 +64,12 @@ cdef bint find_cells(
     Cells* at, uint64_t n_features, const index_t* indices, const floating* values, Py_ssize_t nnz, double bias,
     Upcoming upcoming,
 ) noexcept nogil:
-    """False if a column is out of range."""
+    """Fill in the cells of a row; False if a column is out of range."""
     cdef const index_t* later = <const index_t*> upcoming.indices
     cdef int64_t* cell = at.cell
     cdef int64_t* ahead = at.ahead
     cdef double* x = at.x
-    cdef Py_ssize_t k, known = nnz if nnz < upcoming.nnz else upcoming.nnz
+    cdef Py_ssize_t k, n_ahead = nnz if nnz < upcoming.nnz else upcoming.nnz
     cdef bint sound = True
     at.n = nnz + 1
     cell[0] = 0
@@ -80,9 +82,9 @@ cdef bint find_cells(
         x[k + 1] = values[k]
     at.looks_ahead = later != NULL
     if at.looks_ahead:
-        for k in range(known):
+        for k in range(n_ahead):
             ahead[k] = <int64_t> later[k] + 1
-        for k in range(known, at.n):
+        for k in range(n_ahead, at.n):
             ahead[k] = 0
     return sound
 
@@ -114,7 +116,7 @@ cdef void add_block_to_average(
     double* average, const Row* row, const Cells* at, double alpha, double rounds, Py_ssize_t n_labels,
     Py_ssize_t label,
 ) noexcept nogil:
-    """Add (rounds before this one) * (change of the mean), for a covariance that stays as it is."""
+    """Add (rounds before this one) * (change of the mean), for a covariance that does not change."""
     cdef Py_ssize_t p
     for p in range(row.n):
         average[n_labels * at.cell[p] + label] += rounds * (alpha * (row.variance[p] * row.x[p]))
@@ -135,7 +137,8 @@ cdef void score_labels(
     double* scores, double* variances, const floating* cells, const Cells* at, Py_ssize_t n_labels, bint inclusive,
     double shift,
 ) noexcept nogil:
-    """Mean and, unless that is NULL, variance of w_z.x for every label z; `scores` has room for a multiple of four."""
+    """Mean and variance of w_z.x for every label z.  `variances` may be NULL; `scores` has room for a multiple of four.
+    """
     cdef const floating* cell
     cdef double square
     cdef Py_ssize_t p, z
@@ -164,8 +167,8 @@ cdef void score_labels(
 
 # -- rivals ------------------------------------------------------------------------------------------------------------
 
-cdef inline bint outranks(const double* scores, Py_ssize_t one, Py_ssize_t other) noexcept nogil:
-    return scores[one] > scores[other] or (scores[one] == scores[other] and one < other)
+cdef inline bint outranks(const double* scores, Py_ssize_t a, Py_ssize_t b) noexcept nogil:
+    return scores[a] > scores[b] or (scores[a] == scores[b] and a < b)
 
 
 cdef inline void sift_down(Py_ssize_t* heap, Py_ssize_t place, Py_ssize_t n, const double* scores) noexcept nogil:
@@ -232,8 +235,7 @@ cdef inline Sensitive true_side(const Row* true, const Rule* rule, double v, dou
 
 
 cdef inline Sensitive rival_side(const Row* rival, const Rule* rule, double C, double m, double v) noexcept nogil:
-    """The step that a rival's block must take, for itself alone a binary example of margin m and variance v; the slope
-    tells how it falls with m."""
+    """The step of a rival's block, as a binary example of margin m and variance v; the slope is how it falls with m."""
     cdef double alpha
     if rule.phi == 0:
         alpha = rule_step(<Kind> rule.kind, 0, rule.gain_factor, C, m, v).alpha
@@ -253,20 +255,20 @@ cdef bint solve(
     double* total, Rival* chosen, Py_ssize_t n, const Row* true, double v_true, const Row* rival, const floating* cells,
     const Cells* at, const Rule* rule, double C,
 ) noexcept nogil:
-    """Steps that meet all constraints at once, with alpha_j > 0 only where one is tight; False if the cap came first.
+    """Steps that meet all constraints at once, with alpha_j > 0 only for tight ones; False if not as exact as wanted.
 
     The problem's conditions (E9 section 5.2, as corrected; S is the covariance before the row):
 
         mu = mu_0 + sum_j alpha_j S g_j,    1/s_p = 1/s_p0 + 2 phi sum_j alpha_j (g_j)_p^2,    g_j: difference vectors
 
-    Block y moves by A = sum_j alpha_j whoever the rivals are, and block r_j by alpha_j alone.  So, A being given, every
-    alpha_j is the step of a binary row in its own block, and what is left of the problem is one equation:
+    Block y moves by A = sum_j alpha_j whoever the rivals are, and block r_j by alpha_j alone.  So, for a given A, every
+    alpha_j is the step of a binary row in its own block, and one equation is left:
 
         sum_j alpha_j(A) = A.
 
-    The paper's cycle over the constraints (Hildreth) would approach the same point slowly, for all of them share block
-    y.  Each alpha_j(A) is convex and falling, but for the cap of PA-I; so Newton's method from A = 0 rises to the root
-    and cannot pass it, and for PA-I bisection keeps it in.  With a fixed covariance this is k-best PA (MIRA).
+    The paper's cycle over the constraints (Hildreth) would approach the same point slowly, because all of them share
+    block y.  Each alpha_j(A) is convex and falling, except for the cap of PA-I.  So Newton's method from A = 0 rises to
+    the root and cannot pass it; for PA-I bisection bounds it.  With a fixed covariance this is k-best PA (MIRA).
     """
     cdef double low = 0, high = INFINITY, A = 0, reached = 0, excess = 0, slope, delta, m
     cdef Sensitive ours, theirs
@@ -279,10 +281,10 @@ cdef bint solve(
         excess = -A
         slope = 0
         for j in range(n):
-            m = chosen[j].m + ours.value
-            if rule.phi > 0 and m < rule.phi * chosen[j].v:
+            m = chosen[j].margin + ours.value
+            if rule.phi > 0 and m < rule.phi * chosen[j].own_variance:
                 load_block(rival, cells, at, rule.blocks, chosen[j].label)
-            theirs = rival_side(rival, rule, C, m, chosen[j].v)
+            theirs = rival_side(rival, rule, C, m, chosen[j].own_variance)
             chosen[j].step.alpha = theirs.value
             excess += theirs.value
             slope += theirs.slope
@@ -295,7 +297,7 @@ cdef bint solve(
         else:
             high = A
         A += delta
-        if not low < A < high or (sweep >= 20 and high < INFINITY):     # Newton goes astray: in circles, or by rounding
+        if not low < A < high or (sweep >= 20 and high < INFINITY):     # Newton's method cycles, or is lost to rounding
             A = low + (high - low) / 2
     total[0] = 0
     if excess + reached > 0:
@@ -310,8 +312,7 @@ cdef bint solve(
 cdef void move_to_average(
     const Row* row, const Rule* rule, double sign, const Rival* rivals, Py_ssize_t n, Py_ssize_t constraints,
 ) noexcept nogil:
-    """The average of the means, and of the precisions, that each of n steps leads to, with `constraints` - n that move
-    nothing."""
+    """Move to the average of the means and precisions after each of n steps and `constraints` - n idle ones."""
     cdef double mean, s, x, change, ratio
     cdef Gaussian weight
     cdef Py_ssize_t p, j
@@ -322,7 +323,7 @@ cdef void move_to_average(
         for j in range(n):
             if rivals[j].step.alpha > 0:
                 weight = moved(
-                    mean, s, x, sign * rivals[j].step.alpha, rivals[j].step.gain, rivals[j].v, rule.floor,
+                    mean, s, x, sign * rivals[j].step.alpha, rivals[j].step.gain, rivals[j].variance, rule.floor,
                     <Projection> rule.projection,
                 )
                 change += weight.mean - mean
@@ -331,9 +332,112 @@ cdef void move_to_average(
         row.variance[p] = larger(s * (constraints / ratio), rule.floor)     # a factor of at most 1; 1, if fixed
 
 
-cdef inline Row rival_row(const Workspace* space, Py_ssize_t slot, bint shared) noexcept nogil:
-    cdef double* mean = space.lines + (5 + (0 if shared else 2 * slot)) * space.length
+cdef inline Row true_row(const Workspace* space) noexcept nogil:
+    """The place for the block of the true label."""
+    cdef double* mean = space.lines
+    return Row(mean, mean + space.length, space.at.x, space.lines + 3 * space.length, space.at.n)
+
+
+cdef inline Row rival_row(const Workspace* space, Py_ssize_t number) noexcept nogil:
+    """The place for the block of a rival; one for all if they are `shared`."""
+    cdef double* mean = space.lines + (5 + (0 if space.shared else 2 * number)) * space.length
     return Row(mean, mean + space.length, space.at.x, space.lines + 3 * space.length + space.at.n, space.at.n)
+
+
+cdef bint find_rivals(
+    const floating* cells, Workspace* space, const Rule* rule, Py_ssize_t label, double shift,
+) noexcept nogil:
+    """Score all labels, and choose the rivals of the true one; False if a score is not finite."""
+    cdef Py_ssize_t z
+    score_labels(space.scores, NULL, cells, &space.at, rule.blocks, rule.projection == INCLUSIVE, shift)
+    for z in range(rule.blocks):
+        if not isfinite(space.scores[z]):
+            return False
+    rank_rivals(space.rivals, space.n_rivals, space.scores, rule.blocks, label, space.heap)
+    return True
+
+
+cdef bint find_steps(
+    const floating* cells, Workspace* space, const Row* true, Gaussian ours, const Rule* rule, double C, double shift,
+    double largest_step,
+) noexcept nogil:
+    """Find the step that each rival asks for as a binary example; False if a number is not finite.
+
+    `ours` is the score of the true label.  SEQUENTIAL: a step moves the copy of its block before the next rival is
+    measured.
+    """
+    cdef Rival* rival
+    cdef Row row
+    cdef Py_ssize_t j
+    for j in range(space.n_rivals):
+        rival = &space.rivals[j]
+        row = rival_row(space, j)
+        load_block(&row, cells, &space.at, rule.blocks, rival.label)
+        rival.own_variance = variance_of(&row)
+        rival.margin = ours.mean - space.scores[rival.label]
+        rival.variance = ours.variance + rival.own_variance
+        rival.step = step_of(rule, C, rival.margin, rival.variance, true, &row)
+        if not is_sound(rule, rival.margin, rival.variance, rival.step, largest_step):
+            return False
+        if rule.update == SEQUENTIAL and rival.step.alpha > 0:
+            move_row(true, rule, rival.step.alpha, rival.step.gain, rival.variance)
+            if j < space.n_rivals - 1:
+                ours = measure(true, rule, shift) if rule.projection == INCLUSIVE else Gaussian(
+                    ours.mean + rival.step.alpha * ours.variance, variance_of(true))
+    return True
+
+
+cdef bint move_exactly(
+    const floating* cells, Workspace* space, const Row* true, double v_true, double* total, bint* unsolved,
+    const Rule* rule, double C, double largest_step,
+) noexcept nogil:
+    """EXACTLY: replace the steps by those that meet all constraints, and move the copy of the true label's block.
+
+    False if a number is not finite.  `total` becomes the step of that block.
+    """
+    cdef Row row = rival_row(space, 0)
+    cdef Rival* rival
+    cdef Step step
+    cdef Py_ssize_t j
+    unsolved[0] = not solve(total, space.rivals, space.n_rivals, true, v_true, &row, cells, &space.at, rule, C)
+    for j in range(space.n_rivals):
+        rival = &space.rivals[j]
+        rival.step.gain = capped(2 * rule.phi * rival.step.alpha, rival.own_variance)
+        if not is_sound(rule, rival.margin, rival.own_variance, rival.step, largest_step):
+            return False
+    step = Step(total[0], capped(2 * rule.phi * total[0], v_true))
+    if not is_sound(rule, 0, v_true, step, largest_step):
+        return False
+    move_row(true, rule, step.alpha, step.gain, v_true)
+    return True
+
+
+cdef void move_rivals(
+    floating* cells, double* average, const Workspace* space, const Rule* rule, double rounds,
+) noexcept nogil:
+    """Move and store the blocks of the rivals whose constraints were violated."""
+    cdef const Rival* rival
+    cdef Row row
+    cdef double alpha
+    cdef Py_ssize_t j
+    for j in range(space.n_rivals):
+        rival = &space.rivals[j]
+        if rival.step.alpha <= 0:
+            continue
+        row = rival_row(space, j)
+        if space.shared or rule.update == EXACTLY:              # the place has been used for other rivals since
+            load_block(&row, cells, &space.at, rule.blocks, rival.label)
+        alpha = rival.step.alpha
+        if rule.update == PARALLEL:
+            alpha /= space.n_rivals
+            move_to_average(&row, rule, -1, rival, 1, space.n_rivals)
+        elif rule.update == EXACTLY:
+            move_row(&row, rule, -alpha, rival.step.gain, rival.own_variance)
+        else:
+            move_row(&row, rule, -alpha, rival.step.gain, rival.variance)
+        if average != NULL:
+            add_block_to_average(average, &row, &space.at, -alpha, rounds, rule.blocks, rival.label)
+        store_block(&row, cells, &space.at, rule.blocks, rival.label)
 
 
 cdef Outcome learn_labels(
@@ -341,90 +445,40 @@ cdef Outcome learn_labels(
     const floating* values, Py_ssize_t nnz, const Rule* rule, double C, double shift, double rounds,
     double largest_step, Upcoming upcoming,
 ) noexcept nogil:
-    """Learn from one row, whose label is `target`."""
+    """Learn from one row, whose label is `target`.  Nothing is stored before all steps are known to be finite."""
     cdef Outcome outcome = Outcome(False, False, False, False, 0, 0)
-    cdef Py_ssize_t n = rule.blocks - 1 if rule.blocks - 1 < rule.constraints else rule.constraints
-    cdef bint shared = n > space.slots
-    cdef bint inclusive = rule.projection == INCLUSIVE
-    cdef Cells* at = &space.at
-    cdef double* scores = space.scores
-    cdef Rival* chosen = space.rivals
-    cdef Row true = Row(
-        space.lines, space.lines + space.length, at.x, space.lines + 3 * space.length, nnz + 1,
-    )
-    cdef Row rival
-    cdef Py_ssize_t z, j, label
-    cdef Gaussian ours, theirs
-    cdef Step step
-    cdef double alpha
+    cdef Row true
+    cdef Gaussian ours
+    cdef Py_ssize_t j, label
     cdef double total = 0         # the step of the true label's block
     if not 0 <= target < rule.blocks:
         return outcome
     label = <Py_ssize_t> target
-    if not find_cells(at, n_features, indices, values, nnz, rule.bias, upcoming):
+    if not find_cells(&space.at, n_features, indices, values, nnz, rule.bias, upcoming):
         return outcome
-    score_labels(scores, NULL, cells, at, rule.blocks, inclusive, shift)
-    for z in range(rule.blocks):
-        if not isfinite(scores[z]):
-            return outcome
-    rank_rivals(chosen, n, scores, rule.blocks, label, space.heap)
-
-    load_block(&true, cells, at, rule.blocks, label)
-    ours = Gaussian(scores[label], variance_of(&true))
-    for j in range(n):
-        rival = rival_row(space, j, shared)
-        load_block(&rival, cells, at, rule.blocks, chosen[j].label)
-        theirs = Gaussian(scores[chosen[j].label], variance_of(&rival))
-        chosen[j].m = ours.mean - theirs.mean
-        chosen[j].v = ours.variance + theirs.variance
-        step = step_of(rule, C, chosen[j].m, chosen[j].v, &true, &rival)
-        if not is_sound(rule, chosen[j].m, chosen[j].v, step, largest_step):
-            return outcome
-        chosen[j].step = step
-        total += step.alpha
-        if rule.update == SEQUENTIAL and step.alpha > 0:
-            move_row(&true, rule, step.alpha, step.gain, chosen[j].v)
-            if j < n - 1:
-                ours = measure(&true, rule, shift) if inclusive else Gaussian(
-                    ours.mean + step.alpha * ours.variance, variance_of(&true))
-        if rule.update == EXACTLY:
-            chosen[j].v = theirs.variance
-    outcome.mistake = chosen[0].m <= 0
+    if not find_rivals(cells, space, rule, label, shift):
+        return outcome
+    true = true_row(space)
+    load_block(&true, cells, &space.at, rule.blocks, label)
+    ours = Gaussian(space.scores[label], variance_of(&true))
+    if not find_steps(cells, space, &true, ours, rule, C, shift, largest_step):
+        return outcome
+    for j in range(space.n_rivals):
+        total += space.rivals[j].step.alpha
+    outcome.mistake = space.rivals[0].margin <= 0
     outcome.moved = total > 0
-    if outcome.moved and rule.update == EXACTLY:
-        rival = rival_row(space, 0, True)
-        outcome.unsolved = not solve(&total, chosen, n, &true, ours.variance, &rival, cells, at, rule, C)
-        for j in range(n):
-            chosen[j].step.gain = capped(2 * rule.phi * chosen[j].step.alpha, chosen[j].v)
-            if not is_sound(rule, chosen[j].m, chosen[j].v, chosen[j].step, largest_step):
+    if outcome.moved:
+        if rule.update == EXACTLY:
+            if not move_exactly(
+                cells, space, &true, ours.variance, &total, &outcome.unsolved, rule, C, largest_step,
+            ):
                 return outcome
-        step = Step(total, capped(2 * rule.phi * total, ours.variance))
-        if not is_sound(rule, 0, ours.variance, step, largest_step):
-            return outcome
-        move_row(&true, rule, step.alpha, step.gain, ours.variance)
-    elif outcome.moved and rule.update == PARALLEL:
-        total /= n
-        move_to_average(&true, rule, 1, chosen, n, n)
-    outcome.sound = True
-    if not outcome.moved:
-        return outcome
-
-    if average != NULL:
-        add_block_to_average(average, &true, at, total, rounds, rule.blocks, label)
-    store_block(&true, cells, at, rule.blocks, label)
-    for j in range(n):
-        if chosen[j].step.alpha <= 0:
-            continue
-        rival = rival_row(space, j, shared)
-        if shared or rule.update == EXACTLY:
-            load_block(&rival, cells, at, rule.blocks, chosen[j].label)
-        alpha = chosen[j].step.alpha
-        if rule.update == PARALLEL:
-            alpha /= n
-            move_to_average(&rival, rule, -1, &chosen[j], 1, n)
-        else:
-            move_row(&rival, rule, -alpha, chosen[j].step.gain, chosen[j].v)
+        elif rule.update == PARALLEL:
+            total /= space.n_rivals
+            move_to_average(&true, rule, 1, space.rivals, space.n_rivals, space.n_rivals)
         if average != NULL:
-            add_block_to_average(average, &rival, at, -alpha, rounds, rule.blocks, chosen[j].label)
-        store_block(&rival, cells, at, rule.blocks, chosen[j].label)
+            add_block_to_average(average, &true, &space.at, total, rounds, rule.blocks, label)
+        store_block(&true, cells, &space.at, rule.blocks, label)
+        move_rivals(cells, average, space, rule, rounds)
+    outcome.sound = True
     return outcome

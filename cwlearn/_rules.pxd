@@ -6,10 +6,10 @@ zeta = 1 + phi^2, psi = 1 + phi^2/2.  Every rule answers with
     alpha   step on the mean             mu += y alpha S x
     gain    growth of the precision      S^-1 += gain x x'
 
-and {0, 0} where the row asks for no change.  Regression (RLS) has a target t instead of a label: there m = mu.x - t is
-the error, y is 1, and alpha may be negative.  J12 is JMLR 2012, N8 NIPS 2008 and A9 NIPS 2009 (AROW); the roots are
-written so that nothing cancels, which the printed ones do not manage.  Where a square overflows all the same, the step
-is not finite, and the kernel refuses the row.
+and {0, 0} if the row needs no change.  Regression (RLS) has a target t instead of a label: there m = mu.x - t is the
+error, y is 1, and alpha may be negative.  J12 is JMLR 2012, N8 NIPS 2008 and A9 NIPS 2009 (AROW).  The roots are
+written without cancellation, unlike the printed ones.  If a square overflows all the same, the step is not finite, and
+the kernel refuses the row.
 """
 
 from libc.math cimport exp, fabs, hypot, log1p, sqrt
@@ -42,7 +42,7 @@ cdef struct Step:
     double gain
 
 
-# libm's fmax and fmin stay function calls, for the sake of NaN; these are one instruction.
+# libm's fmax and fmin are function calls, because of NaN; these are one instruction.
 cdef inline double larger(double a, double b) noexcept nogil:
     return a if a > b else b
 
@@ -52,7 +52,7 @@ cdef inline double smaller(double a, double b) noexcept nogil:
 
 
 cdef inline double larger_root(double a, double b, double c) noexcept nogil:
-    """The larger root of a t^2 + b t - c = 0 for a > 0, without cancellation; it is real, but for rounding."""
+    """The larger root of a t^2 + b t - c = 0 for a > 0, without cancellation; it is real except for rounding."""
     cdef double root = sqrt(larger(b * b + 4 * a * c, 0))
     return 2 * c / (b + root) if b > 0 else (root - b) / (2 * a)
 

@@ -1,11 +1,11 @@
-/* The scores of several labels for one row: for each label z, the sum over the features p of x[p] * mean[z], the means
-   being the first numbers of a cell of `stride` numbers.
+/* The scores of several labels for one row: for each label z, the sum over the features p of x[p] * mean[z].  The means
+   are the first numbers of a cell of `stride` numbers.
 
-   Up to 20 labels are taken at a time, four to a vector, whose sums stay in registers while the features go by; two sums
-   for each label, one of the even and one of the odd features, since additions wait for each other.  The sum of a label
-   does not depend on which others are taken with it, nor on the processor.  Each step asks for cells that a later row
-   will need (`ahead`, or NULL).  `scores` has room for a multiple of four: what is more than the labels is worth nothing,
-   being made of the first variances of the cells. */
+   Up to 20 labels are summed together, four in a vector; their sums stay in registers during the loop over features.
+   Each label has two sums, of the even and of the odd features, because an addition waits for the one before it.  The
+   sum of a label depends neither on the labels summed with it nor on the processor.  Each step prefetches cells that a
+   later row needs (`ahead`, or NULL).  `scores` has room for a multiple of four; the numbers beyond the labels are
+   meaningless sums of variances. */
 
 #if defined(__GNUC__) || defined(__clang__)
 

@@ -1,5 +1,5 @@
-/* Another library may have told the processor to take numbers near zero for zero (crtfastmath, as -ffast-math links it).
-   Our loops undo that, and set it again when they are done.  The state belongs to the thread. */
+/* Another library may have set the processor to flush subnormal numbers to zero (crtfastmath, linked by -ffast-math).
+   Our loops undo that, and restore it at their end.  The setting belongs to the thread. */
 
 #if defined(__SSE__) || defined(_M_X64)
 #include <xmmintrin.h>

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 from sklearn.utils import check_random_state
 
-from cwlearn.core.class_labels import check_labels, check_types
-from cwlearn.core.learner import Learner, label_text
-from cwlearn.core.parameters import COUNT, is_number, label_value, require
+from cwlearn.core.class_labels import check_labels, listed_labels, text_labels
+from cwlearn.core.learner import Learner
+from cwlearn.core.parameters import COUNT, require
 from cwlearn.estimators.base import Linear, warn_of_unsolved
 from cwlearn.parallel.shards import Sharing, ignore_progress
 from cwlearn.parallel.sources import DaskShards, Pair, Path, checked_shards, named_shards
@@ -168,21 +168,10 @@ def _refuse_text_options(*groups: Resources | Reading) -> None:
 
 def _with_given_labels(plan: Plan, labels: Sequence[Any] | None, texts: bool, base: Learner | None) -> Plan:
     """The plan with the labels that the caller gives."""
-    if plan.rule.task == "regression":
-        if labels is not None:
-            raise ValueError("`labels` are for classifiers, not for a regression")
-        return replace(plan, classes=np.empty(0))
     if labels is None:
-        return plan
-    check_types(labels)
-    classes = np.unique(np.asarray(labels))
-    if base is not None and not np.array_equal(classes, base.classes):
-        raise ValueError(f"`labels` must be those of the model, {base.classes.tolist()}, got {labels!r}")
-    if np.ndim(labels) != 1 or len(classes) < 2:
-        raise ValueError(f"`labels` must be two or more different ones, got {labels!r}")
-    if not texts:
-        check_labels(classes)
-        return replace(plan, classes=classes)
-    if not all(is_number(label) and np.isfinite(label) for label in classes.tolist()):
-        raise ValueError(f"`labels` of svmlight text must be numbers, got {labels!r}")
-    return replace(plan, labels={label_value(label): label_text(label) for label in classes})
+        return replace(plan, classes=np.empty(0)) if plan.rule.task == "regression" else plan
+    classes = listed_labels(labels, plan.rule.task, None if base is None else base.classes, numeric=texts)
+    if texts:
+        return replace(plan, labels=text_labels(classes))
+    check_labels(classes)
+    return replace(plan, classes=classes)

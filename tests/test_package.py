@@ -16,7 +16,7 @@ import pytest
 
 import cwlearn
 from cwlearn import _kernels, evaluation
-from cwlearn.core import _probabilities as _chances
+from cwlearn.core import _probabilities
 from cwlearn.core.rules import RULES
 from cwlearn.estimators.loading import CLASSIFIERS, KERNEL_CLASSIFIERS
 from cwlearn.text import _svmlight
@@ -170,7 +170,7 @@ def test_readme_and_contributing_stay_short():
     assert len((ROOT / "CONTRIBUTING.md").read_text().splitlines()) <= 120
 
 
-COMPILED = [_chances, _kernels, _svmlight]
+COMPILED = [_kernels, _probabilities, _svmlight]
 
 
 def python(code, **environment):

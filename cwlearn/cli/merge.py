@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterator
 
 from cwlearn.cli.common import add_output, save_model, warn_of_repeats
 from cwlearn.cli.flags import add_memory, checked
-from cwlearn.core import model_file
-from cwlearn.core.merging import HOW, Sum
+from cwlearn.core import merging, model_file
+from cwlearn.core.learner import Learner
+from cwlearn.core.merging import HOW
 from cwlearn.errors import UsageError, listed, shown
 from cwlearn.text.sources import STDIN
 from cwlearn.utils.atomic_file import check_writable
@@ -47,14 +49,16 @@ def run(arguments: argparse.Namespace) -> None:
     start = time.perf_counter()
     bar = ProgressBar(arguments.quiet or arguments.json)
     bar.begin("merging", len(arguments.models), " models")
-    memory = getattr(arguments, "memory", None)
-    base = None if arguments.base is None else model_file.load(arguments.base, memory)
-    total = Sum(arguments.how)
-    for path in arguments.models:  # one at a time, so that only the sum and one model are in memory
-        total += Sum.of(arguments.how, model_file.load(path, memory), shown(path), base)
-        bar.advance(1)
+    most = getattr(arguments, "memory", None)
+    base = None if arguments.base is None else model_file.load(arguments.base, most)
+
+    def loaded() -> Iterator[tuple[str, Learner]]:
+        for path in arguments.models:  # one at a time: memory for the sum and for one of them
+            yield shown(path), model_file.load(path, most)
+            bar.advance(1)
+
+    learner = merging.merge(loaded(), arguments.how, base)
     bar.close()
-    learner = total.turned_into_learner(base)
     save_model(learner, arguments.model)
     report = {
         "model": arguments.model,

@@ -1,13 +1,15 @@
 """Probabilities of labels whose scores are Gaussian."""
 
+import numpy as np
+
 from libc.math cimport NAN, erfc, exp, isfinite, log, sqrt
 from libc.stdlib cimport free, malloc
 
-cdef double REACH = 8         # standard deviations beyond which a Gaussian is not looked at: 6e-16 of it
+cdef double REACH = 8         # standard deviations beyond which a Gaussian is ignored: 6e-16 of it
 cdef double ROOT_2 = sqrt(2.0)
 cdef double ROOT_2_PI = sqrt(2 * 3.14159265358979323846)
 
-# Gauss-Legendre with ten nodes on [-1, 1], of which these are the positive ones.
+# Gauss-Legendre quadrature with ten nodes on [-1, 1]; these are the positive ones.
 cdef double[5] NODES = [
     0.14887433898163121, 0.43339539412924719, 0.67940956829902441, 0.86506336668898451, 0.97390652851717172,
 ]
@@ -20,18 +22,21 @@ cdef inline double cdf(double z) noexcept nogil:
     return erfc(-z / ROOT_2) / 2
 
 
-def normal_cdf(double[::1] out, const double[::1] z):
+def normal_cdf(const double[::1] z):
     """Phi, the distribution function of the standard normal (NIPS 2008, section 2)."""
+    result = np.empty(z.shape[0])
+    cdef double[::1] out = result
     cdef Py_ssize_t i
     with nogil:
         for i in range(out.shape[0]):
             out[i] = cdf(z[i])
+    return result
 
 
 cdef inline void add_node(
-    double* chance, double* ratio, const double* mean, const double* sd, Py_ssize_t n, double t, double weight,
+    double* probability, double* ratio, const double* mean, const double* sd, Py_ssize_t n, double t, double weight,
 ) noexcept nogil:
-    """Add weight * pdf_z(t) * product of the other cdf(t), for every label z, unless it is as good as nothing."""
+    """Add weight * pdf_z(t) * product of the other cdf(t), for every label z, unless it is negligible."""
     cdef double product = weight, z, below
     cdef Py_ssize_t k
     for k in range(n):
@@ -44,11 +49,11 @@ cdef inline void add_node(
                 return
             ratio[k] = exp(-z * z / 2) / (ROOT_2_PI * sd[k] * below)
     for k in range(n):
-        chance[k] += product * ratio[k]
+        probability[k] += product * ratio[k]
 
 
-cdef void share_equally(double* chance, const double* mean, Py_ssize_t n) noexcept nogil:
-    """Without any variance the highest score wins, and equal ones by chance."""
+cdef void share_equally(double* probability, const double* mean, Py_ssize_t n) noexcept nogil:
+    """Without variance the highest score wins; equal ones share the probability."""
     cdef double highest = mean[0], ties = 0
     cdef Py_ssize_t k
     for k in range(n):
@@ -56,23 +61,23 @@ cdef void share_equally(double* chance, const double* mean, Py_ssize_t n) noexce
     for k in range(n):
         ties += mean[k] == highest
     for k in range(n):
-        chance[k] = (mean[k] == highest) / ties
+        probability[k] = (mean[k] == highest) / ties
 
 
-cdef void integrate(double* chance, double* ratio, const double* mean, double* sd, Py_ssize_t n) noexcept nogil:
+cdef void integrate(double* probability, double* ratio, const double* mean, double* sd, Py_ssize_t n) noexcept nogil:
     """Pr(score z is the highest) = integral of pdf_z times the product of the other cdf, for independent scores.
 
-    From the highest of all lower ends (at REACH deviations) to the highest upper end, in panels as wide as `widest` of
-    the smallest deviations among the Gaussians that are not over yet.  All have begun, so panels only widen, no label
-    causes more than 16 / `widest` of them, and within one nothing bends sharply: ten nodes are good to about 1e-12.
+    The integral runs from the highest of all lower ends (at REACH deviations) to the highest upper end.  A panel is
+    `widest` times as wide as the smallest deviation among the Gaussians that have not ended.  All have begun, so panels
+    only widen, and no label causes more than 16 / `widest` of them.  Ten nodes in each are exact to about 1e-12.
     """
     cdef double low, high, width, total, least
-    cdef double widest = 2 / (1 + log(<double> n) / 3)        # the highest of many bends more sharply than each of them
+    cdef double widest = 2 / (1 + log(<double> n) / 3)        # the maximum of many bends more sharply than each
     cdef Py_ssize_t k
     low = mean[0] - REACH * sd[0]
     high = mean[0] + REACH * sd[0]
     for k in range(n):
-        chance[k] = 0
+        probability[k] = 0
         low = mean[k] - REACH * sd[k] if mean[k] - REACH * sd[k] > low else low
         high = mean[k] + REACH * sd[k] if mean[k] + REACH * sd[k] > high else high
     while low < high:
@@ -82,18 +87,20 @@ cdef void integrate(double* chance, double* ratio, const double* mean, double* s
                 least = widest * sd[k]
         width = least / 2
         for k in range(5):
-            add_node(chance, ratio, mean, sd, n, low + width * (1 - NODES[k]), WEIGHTS[k] * width)
-            add_node(chance, ratio, mean, sd, n, low + width * (1 + NODES[k]), WEIGHTS[k] * width)
+            add_node(probability, ratio, mean, sd, n, low + width * (1 - NODES[k]), WEIGHTS[k] * width)
+            add_node(probability, ratio, mean, sd, n, low + width * (1 + NODES[k]), WEIGHTS[k] * width)
         low += least
     total = 0
     for k in range(n):
-        total += chance[k]
+        total += probability[k]
     for k in range(n):
-        chance[k] /= total
+        probability[k] /= total
 
 
-def winning_chances(double[:, ::1] out, const double[:, ::1] mean, const double[:, ::1] variance):
-    """By row, the probability of each score to be the highest one, the scores being independent Gaussians."""
+def winning_probabilities(const double[:, ::1] mean, const double[:, ::1] variance):
+    """By row, the probability that each score is the highest one, if the scores are independent Gaussians."""
+    result = np.empty((mean.shape[0], mean.shape[1]))
+    cdef double[:, ::1] out = result
     cdef Py_ssize_t n = out.shape[1]
     cdef Py_ssize_t i, k
     cdef double widest, farthest
@@ -119,7 +126,8 @@ def winning_chances(double[:, ::1] out, const double[:, ::1] mean, const double[
             elif widest == 0:
                 share_equally(&out[i, 0], &mean[i, 0], n)
             else:
-                for k in range(n):            # no narrower than what can be told apart
+                for k in range(n):            # no narrower than rounding
                     sd[k] = max(sd[k], 1e-13 * (farthest + widest))
                 integrate(&out[i, 0], ratio, &mean[i, 0], sd, n)
     free(scratch)
+    return result

@@ -1,19 +1,19 @@
-"""The labels of classes: which there can be, and how a model file has them.
+"""The labels of classes: which are allowed, and how a model file stores them.
 
-A label is a number, a string or a boolean, and all of a model are of one type.  What a file could not give back as it
-was is refused at the door, and not once the model has learned.
+A label is a number, a string or a boolean, and all labels of a model are of one type.  Labels that a file could not
+give back unchanged are refused before the model learns, not when it is saved.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.core.parameters import plain
+from cwlearn.core.parameters import is_number, label_value, plain
 from cwlearn.errors import ModelError, listed
 
 EXPECTED = "labels must be of one type, all numbers, all strings or all booleans"
@@ -24,10 +24,12 @@ MOST_BYTES = 1 << 29  # and as an array
 
 
 def check_types(y: Any, mixed: bool = False) -> None:
-    """Refuse labels of rows that are of another type or, unless that may be, `mixed`, before anybody compares them or
-    makes strings of them."""
+    """Refuse labels of rows that are not numbers, strings or booleans, before they are compared or converted.
+
+    Numbers and strings together are refused too, unless `mixed`.
+    """
     dtype: Any = getattr(y, "dtype", None)
-    kind = dtype.kind if isinstance(dtype, np.dtype) else "O"  # those of pandas are not NumPy's
+    kind = dtype.kind if isinstance(dtype, np.dtype) else "O"  # pandas has types of its own
     if kind in "biufU":
         return
     if kind == "c":
@@ -36,14 +38,14 @@ def check_types(y: Any, mixed: bool = False) -> None:
         raise ValueError(f"{EXPECTED}; found an array of {dtype}")
     try:
         values = np.asarray(y, dtype=object).ravel().tolist()
-    except ValueError:  # nested lists: scikit-learn will say what it thinks of their shape
+    except ValueError:  # nested lists, which scikit-learn refuses
         return
     numbers = texts = None
-    for found in {*map(type, values)}:
-        row = next(row for row, value in enumerate(values) if type(value) is found)
-        if issubclass(found, str):
+    for kind_of_value in {*map(type, values)}:
+        row = next(row for row, value in enumerate(values) if type(value) is kind_of_value)
+        if issubclass(kind_of_value, str):
             texts = row
-        elif issubclass(found, NUMBERS):
+        elif issubclass(kind_of_value, NUMBERS):
             numbers = row
         elif np.ndim(y):
             raise ValueError(f"{EXPECTED}; found {_shown(values[row])} in row {row}")
@@ -52,7 +54,7 @@ def check_types(y: Any, mixed: bool = False) -> None:
 
 
 def check_typed(y: NDArray[Any]) -> None:
-    """Refuse numbers that are kept as objects, which scikit-learn would take for no labels at all."""
+    """Refuse numbers in an array of objects, which scikit-learn does not accept as labels."""
     if y.dtype == object and y.size and not isinstance(y.flat[0], str):
         raise ValueError(
             "Unknown label type: numbers in an array of objects; expected strings, or a type of numbers, such as int64"
@@ -60,7 +62,7 @@ def check_typed(y: NDArray[Any]) -> None:
 
 
 def check_labels(labels: NDArray[Any]) -> None:
-    """Refuse labels of a classifier, different and sorted ones, that would not come back from a file as they are."""
+    """Refuse sorted labels that a file would not give back unchanged."""
     for label in labels.tolist() if labels.dtype.kind in "UO" else ():
         if not _is_text(label):
             raise ValueError(
@@ -68,24 +70,55 @@ def check_labels(labels: NDArray[Any]) -> None:
             )
         if label.endswith("\0"):
             raise ValueError(f"label {_shown(label)} ends in NUL, which NumPy would leave off")
-    found = json.dumps(as_json(labels))
-    if len(found) > MOST_TEXT or labels.nbytes > MOST_BYTES:
+    text = json.dumps(as_json(labels))
+    if len(text) > MOST_TEXT or labels.nbytes > MOST_BYTES:
         raise ValueError(
-            f"labels are too many or too long to be saved: they take {len(found):,} bytes as text and "
+            f"labels are too many or too long to be saved: they take {len(text):,} bytes as text and "
             f"{labels.nbytes:,} as an array; at most {MOST_TEXT:,} and {MOST_BYTES:,} can be"
         )
-    again = from_json(json.loads(found), lambda size: None)
+    again = from_json(json.loads(text), lambda size: None)
     if again.dtype != labels.dtype or not (again == labels).all():
         raise ValueError(f"labels of type {labels.dtype} cannot be saved: they come back as {listed(again.tolist())}")
+
+
+def listed_labels(
+    labels: Sequence[Any], task: str, known: NDArray[Any] | None = None, numeric: bool = False
+) -> NDArray[Any]:
+    """The labels that a caller lists, sorted.
+
+    Refused are a list for a regression, fewer than two labels, the same label twice, labels that are not `numeric`
+    though they must be, and others than the `known` ones of a model that continues.
+    """
+    if task == "regression":
+        raise ValueError(f"labels are for classifiers, and a regression has none, got {labels!r}")
+    if numeric and not (np.ndim(labels) == 1 and all(map(is_number, labels))):
+        raise ValueError(f"labels must be two or more different numbers, got {labels!r}")
+    check_types(labels)
+    classes = np.unique(np.asarray(labels))
+    if np.ndim(labels) != 1 or len(classes) < max(2, len(labels)):
+        raise ValueError(f"labels must be two or more different {'numbers' if numeric else 'ones'}, got {labels!r}")
+    if known is not None and not np.array_equal(classes, known):
+        raise ValueError(f"labels must be those that the model has, {known.tolist()}, got {labels!r}")
+    return classes
+
+
+def text_labels(labels: NDArray[Any]) -> dict[float, str]:
+    """Numeric labels by the value that they have in text."""
+    return {label_value(label): label_text(label) for label in labels.tolist()}
+
+
+def label_text(label: Any) -> str:
+    """A label as text: 1, not 1.0."""
+    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
 
 
 def as_json(labels: NDArray[Any]) -> dict[str, Any]:
     return {"dtype": labels.dtype.str, "values": [json_value(label) for label in labels.tolist()]}
 
 
-def from_json(found: dict[str, Any], take: Callable[[int], None]) -> NDArray[Any]:
-    """The labels of a file, after `take` has heard how many bytes they need; ValueError says what is not sound."""
-    dtype, values = np.dtype(str(found["dtype"])), found["values"]
+def from_json(stored: dict[str, Any], take: Callable[[int], None]) -> NDArray[Any]:
+    """The labels of a file.  `take` gets the bytes that they need first; ValueError says what is wrong."""
+    dtype, values = np.dtype(str(stored["dtype"])), stored["values"]
     if dtype.kind not in "biufUO" or dtype.itemsize > WIDEST:
         raise ValueError(f"its labels are of type {dtype}")
     if len(values) < 2 or not all(isinstance(value, (str, bool, int, float)) for value in values):

@@ -1,21 +1,22 @@
-"""Many models into one: the Gaussians of learners that have seen different rows, combined through their confidences.
+"""Merging: the Gaussians of learners that have seen different rows become one, weighted by their confidences.
 
-A Gaussian has numbers that can be added up (J12 section 7.10; A = S^-1 is the precision):
+Some numbers of a Gaussian can be added (J12 section 7.10; A = S^-1 is the precision):
 
-    posterior   A - A0 and A mu - A0 mu0    what each has learned beyond the common beginning, which counts once: the
-                                            result does not depend on order or grouping and, where gains do not depend
-                                            on what was seen, it is that of one learner that has seen all rows
-    kl          the same, and the prior     the paper's sum of A and of A mu, which counts the prior once for each model
-                for each model              (unless they began with more, a base, which counts once)
+    posterior   A - A0 and A mu - A0 mu0    what each learned beyond the common start, which counts once.  The result
+                                            does not depend on order or grouping.  If gains do not depend on what was
+                                            seen, it is that of one learner that has seen all rows.
+    kl          the same, and the prior     the paper's sum of A and of A mu, which counts the prior once for each
+                for each model              model; a base that the models started from counts once
     l2          S and mu                    plain averages
 
-A `Sum` takes models in one after the other, or whole sums, and makes a learner of them at the end.
+A `Sum` adds models or other sums, one after the other, and makes a learner of them at the end.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -30,14 +31,15 @@ from cwlearn.core.states.diagonal import DiagonalState
 from cwlearn.core.training import BUILT_WITH, Training
 from cwlearn.errors import ModelError, listed
 
-UNCERTAIN = 1e-6  # rounding by which a variance may rise
-ROUNDED = 1e-12  # and by which the average of equal ones may be another
+UNCERTAIN = 1e-6  # relative rounding error by which a variance may rise
+ROUNDED = 1e-12  # relative rounding error of the average of equal variances
+FEW_SHARED = 0.1  # part of the touched features, below which models do not seem to belong together
 HOW = one_of("posterior", "kl", "l2")
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What models must have in common: all of a learner but its numbers."""
+    """What models must have in common: everything of a learner except its numbers."""
 
     name: str  # of the model, for errors
     rule: Rule
@@ -65,7 +67,7 @@ class Kind:
         )
 
     def require(self, other: Kind) -> None:
-        """Refuse to merge with another kind, and say what differs."""
+        """Refuse to merge with another kind; the error says what differs."""
         pairs: dict[str, tuple[Any, Any]] = {
             "task": (self.rule.task, other.rule.task),
             "rule": (self.rule.name, other.rule.name),
@@ -88,7 +90,7 @@ class Kind:
             raise ModelError(f"{self.name} and {other.name} cannot be merged: {'; '.join(differences)}")
 
     def learner(self, n_features: int) -> Learner:
-        """A new one of this kind."""
+        """A new learner of this kind."""
         learner = Learner(self.rule, self.training, self.classes, n_features)
         learner.label_texts, learner.hash_bits = self.label_texts, self.hash_bits
         if self.feature_names is not None:
@@ -98,9 +100,10 @@ class Kind:
 
 
 class Sum:
-    """What some models have learned, added up.
+    """The sum of what some models have learned.
 
-    Features that a model does not have are as new in it; arrays begin with the intercept, then a line for each feature.
+    A feature that a model does not have counts as one that it has not learned.  Arrays have a line for the intercept,
+    then one for each feature.
     """
 
     def __init__(self, how: str) -> None:
@@ -108,50 +111,50 @@ class Sum:
         self.how = how
         self.count = 0
         self.kind: Kind | None = None  # of the first model
-        self._spread: NDArray[np.float64] = NONE  # what models have added to A; or S
-        self._place: NDArray[np.float64] = NONE  # what they have added to A mu; or mu
-        self._lag: NDArray[np.float64] = NONE  # what averages fall behind the means by, for averaged rules
+        self._spread: NDArray[np.float64] = NONE  # sum of what models have added to A; "l2": sum of S
+        self._place: NDArray[np.float64] = NONE  # sum of what models have added to A mu; "l2": sum of mu
+        self._lag: NDArray[np.float64] = NONE  # averaged rules: sum of mean - average
         self._statistics = new_statistics()
         self._weight = 0.0  # of all rows in `surprise`, which is a weighted sum
-        self._origins = 0.0  # what intercepts began at, times the rows seen since, so that grouping does not matter
+        self._origins = 0.0  # sum of (first intercept) * (rows since), so that grouping does not matter
         self._seen = 0  # these rows
 
     @classmethod
     def of(cls, how: str, learner: Learner, name: str, base: Learner | None = None) -> Sum:
-        """One model; `name` is what errors call it, and `base` the model that it began as, if it was not a new one."""
-        one = cls(how)
-        one.kind, one.count = Kind.of(learner, name), 1
+        """The sum of one model.  Errors call it `name`; `base` is the model that it started from, if it was not new."""
+        total = cls(how)
+        total.kind, total.count = Kind.of(learner, name), 1
         check_confidences(learner.rule, how)
         if base is not None:
-            _check_base(one.kind, learner, base)
-        with learner.lock:  # nobody learns meanwhile
+            _check_base(total.kind, learner, base)
+        with learner.lock:  # no other thread learns meanwhile
             state, statistics = _linear(learner), learner.statistics
-            one._spread, one._place = state.moments() if how == "l2" else state.natural()
+            total._spread, total._place = state.moments() if how == "l2" else state.natural()
             if learner.rule.averaged:
                 assert isinstance(state, DiagonalState)
-                one._lag = state.average / max(1, statistics["rows"])
+                total._lag = state.average / max(1, statistics["rows"])
         if how != "l2":
-            one._add_beginning(base, -1, learner.origin)
-        one._origins = learner.origin * statistics["rows"]
-        one._seen = statistics["rows"]
-        one._count_rows(statistics, 1)
+            total._add_start(base, -1, learner.origin)
+        total._origins = learner.origin * statistics["rows"]
+        total._seen = statistics["rows"]
+        total._count_rows(statistics, 1)
         if base is not None:
-            one._count_rows(base.statistics, -1)
-        return one
+            total._count_rows(base.statistics, -1)
+        return total
 
-    def _add_beginning(self, base: Learner | None, times: float, origin: float) -> None:
-        """Add, or take out, what models began with."""
+    def _add_start(self, base: Learner | None, times: float, origin: float) -> None:
+        """Add what models started from, `times` times: the base, and the prior of weights that it does not have."""
         assert self.kind is not None
         prior = 1 / self._prior_variance
-        known = 0
+        in_base = 0
         if base is not None:
             spread, place = _linear(base).natural()
-            known = len(place)
+            in_base = len(place)
             _add(self._spread, times * spread)
             _add(self._place, times * place)
         else:
             self._place[0] += times * prior * origin
-        _add_to_diagonal(self._spread, times * prior, known)
+        _add_to_diagonal(self._spread, times * prior, in_base)
 
     @property
     def _prior_variance(self) -> float:
@@ -159,7 +162,7 @@ class Sum:
         return _linear(self.kind.learner(0)).prior_variance
 
     def _count_rows(self, statistics: Statistics, sign: int) -> None:
-        """Add counts, or take them out."""
+        """Add counts, or subtract them."""
         ours: Any = self._statistics
         for name, value in statistics.items():
             ours[name] += sign * value  # type: ignore[operator]
@@ -167,11 +170,11 @@ class Sum:
 
     def __add__(self, other: Sum) -> Sum:
         both = copy.deepcopy(self)
-        both += copy.deepcopy(other) if self.kind is None else other  # an empty sum becomes the other
+        both += copy.deepcopy(other) if self.kind is None else other  # `+=` returns the other if this one is empty
         return both
 
     def __iadd__(self, other: Sum) -> Sum:
-        """Take in the other; an empty sum becomes it."""
+        """Add another sum; the result is the other one if this one is empty."""
         if self.how != other.how:
             raise ValueError(f"sums of how={self.how!r} and how={other.how!r} cannot be added")
         if self.kind is None or other.kind is None:
@@ -183,9 +186,9 @@ class Sum:
             if len(getattr(self, name)):
                 setattr(self, name, _widened(getattr(self, name), size))
                 _add(getattr(self, name), getattr(other, name))
-        if self.how == "l2":  # what only the models of one have is as new in those of the other
-            for count, known in zip((self.count, other.count), sizes, strict=True):
-                _add_to_diagonal(self._spread, count * self._prior_variance, known)
+        if self.how == "l2":  # weights that the models of one sum do not have count with their prior
+            for count, own_size in zip((self.count, other.count), sizes, strict=True):
+                _add_to_diagonal(self._spread, count * self._prior_variance, own_size)
         self.count += other.count
         self._weight += other._weight
         self._origins += other._origins
@@ -197,11 +200,11 @@ class Sum:
         return self
 
     def learner(self, base: Learner | None = None) -> Learner:
-        """The model that all of them make, if they began as `base`, or new."""
+        """The merged model, if all models started from `base`, or new."""
         return copy.deepcopy(self).turned_into_learner(base)
 
     def turned_into_learner(self, base: Learner | None = None) -> Learner:
-        """The same, in less memory: the sum is of no use any more."""
+        """The same in less memory: the sum cannot be used afterwards."""
         if self.kind is None:
             raise ModelError("there is no model to merge")
         origin = self._origins / self._seen if self._seen else 0.0
@@ -216,9 +219,9 @@ class Sum:
             _restore_diagonal(self._spread, state.prior_variance)
             state.set_moments(self._spread, self._place)
         else:
-            self._add_beginning(base, 1, origin)
+            self._add_start(base, 1, origin)
             if self.how == "kl" and base is None:  # which counts the prior once for each model
-                self._add_beginning(None, self.count - 1, origin)
+                self._add_start(None, self.count - 1, origin)
             state.set_natural(self._spread, self._place)
         rows = self._statistics["rows"]
         if len(self._lag):
@@ -230,46 +233,78 @@ class Sum:
 
 
 def check_confidences(rule: Rule, how: str) -> None:
-    """Refuse to weigh by confidences what has none."""
+    """Refuse to weight models by confidences that they do not have."""
     if not rule.second_order and how != "l2":
         raise ModelError(f"models of {rule.name} have no confidences: 'l2' is the only way to merge them")
 
 
 def _check_base(kind: Kind, learner: Learner, base: Learner) -> None:
-    """Refuse a base that the learner cannot have begun as; parameters may have changed since."""
+    """Refuse a base that the learner cannot have started from; parameters may have changed since."""
     kind.require(replace(Kind.of(base, "the base"), rule=kind.rule, training=kind.training))
-    built: dict[str, Callable[[Learner], Any]] = {
-        "rule": lambda one: one.rule.name,
-        "covariance": lambda one: one.rule.covariance,
-        "prior variance": lambda one: one.state.prior_variance,
+    fixed: dict[str, tuple[Any, Any]] = {
+        "rule": (learner.rule.name, base.rule.name),
+        "covariance": (learner.rule.covariance, base.rule.covariance),
+        "prior variance": (learner.state.prior_variance, base.state.prior_variance),
     }
-    for name, of in built.items():
-        if of(learner) != of(base):
-            raise ModelError(f"{kind.name} and the base cannot be merged: {name} {of(learner)!r} and {of(base)!r}")
-    grown: dict[str, Callable[[Learner], int]] = {
-        "features": lambda one: one.state.n_features,
-        "rows": lambda one: one.statistics["rows"],
-        "updates": lambda one: one.statistics["updates"],
-        "mistakes": lambda one: one.statistics["mistakes"],
+    for name, (ours, theirs) in fixed.items():
+        if ours != theirs:
+            raise ModelError(f"{kind.name} and the base cannot be merged: {name} {ours!r} and {theirs!r}")
+    now, before = learner.statistics, base.statistics
+    counts = {
+        "features": (learner.state.n_features, base.state.n_features),
+        "rows": (now["rows"], before["rows"]),
+        "updates": (now["updates"], before["updates"]),
+        "mistakes": (now["mistakes"], before["mistakes"]),
     }
-    for name, count in grown.items():
-        if count(learner) < count(base):
+    for name, (count, base_count) in counts.items():
+        if count < base_count:
             raise ModelError(
-                f"{kind.name} cannot have gone on from the base: it has {count(learner):,} {name}, and the base "
-                f"{count(base):,}"
+                f"{kind.name} cannot have gone on from the base: it has {count:,} {name}, and the base {base_count:,}"
             )
-    known = _linear(base).variance
-    if (_linear(learner).variance[: len(known)] > known * (1 + UNCERTAIN)).any():
+    base_variance = _linear(base).variance
+    if (_linear(learner).variance[: len(base_variance)] > base_variance * (1 + UNCERTAIN)).any():
         raise ModelError(f"{kind.name} cannot have gone on from the base: it is less certain of some weights")
 
 
 def merge(learners: Iterable[tuple[str, Learner]], how: str, base: Learner | None = None) -> Learner:
-    """One learner that knows what all of them know; each comes with the name that errors call it.  If all went on from
-    the same `base`, that counts once."""
-    total = Sum(how)
+    """One learner of several, each of which comes with its name in errors.  A `base` that all started from counts once.
+
+    Models are taken one at a time, so that an iterator needs memory for one of them and the sum.
+    """
+    total, in_sum = Sum(how), np.zeros(0, bool)
     for name, learner in learners:
         total += Sum.of(how, learner, name, base)
+        touched = _touched_features(learner)
+        del learner  # before the next one is loaded
+        _warn_of_strangers(name, touched, in_sum)
+        in_sum = _either(touched, in_sum)
     return total.turned_into_learner(base)
+
+
+def _touched_features(learner: Learner) -> NDArray[np.bool_]:
+    """Which features the learner has learned about."""
+    touched = _linear(learner).touched[1:]
+    return np.asarray(touched.any(axis=1)) if touched.ndim == 2 else touched
+
+
+def _either(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    short, long = sorted((first, second), key=len)
+    union = long.copy()
+    union[: len(short)] |= short
+    return union
+
+
+def _warn_of_strangers(name: str, touched: NDArray[np.bool_], in_sum: NDArray[np.bool_]) -> None:
+    """Warn if a model shares hardly a feature with the models before it."""
+    fewer = min(np.count_nonzero(touched), np.count_nonzero(in_sum))
+    size = min(len(touched), len(in_sum))
+    shared = np.count_nonzero(touched[:size] & in_sum[:size])
+    if shared < FEW_SHARED * fewer:
+        warnings.warn(
+            f"{name} shares {shared:,} of {fewer:,} learned features with the models before it: do they come from the "
+            f"same kind of data?",
+            stacklevel=4,
+        )
 
 
 def _linear(learner: Learner) -> LinearState:
@@ -278,7 +313,7 @@ def _linear(learner: Learner) -> LinearState:
 
 
 def _add_to_diagonal(array: NDArray[np.float64], value: float, start: int = 0) -> None:
-    """Add a number to each weight from `start` on or, of matrices, to their diagonals."""
+    """Add a number to each weight from `start` on; to the diagonals, if these are matrices."""
     if array.ndim == 3:
         new = np.arange(start, len(array))
         array[new, new] += value
@@ -287,7 +322,7 @@ def _add_to_diagonal(array: NDArray[np.float64], value: float, start: int = 0) -
 
 
 def _restore_diagonal(array: NDArray[np.float64], value: float) -> None:
-    """Make what is this number but for rounding this number, so that what nobody has touched stays so to the bit."""
+    """Set variances that differ from `value` by rounding only to it, so that untouched weights stay untouched."""
     places = np.arange(len(array))
     diagonal = array[places, places] if array.ndim == 3 else array
     diagonal[abs(diagonal - value) <= ROUNDED * value] = value
@@ -296,13 +331,13 @@ def _restore_diagonal(array: NDArray[np.float64], value: float) -> None:
 
 
 def _add(array: NDArray[np.float64], other: NDArray[np.float64]) -> None:
-    """Add what may be of fewer weights, the first ones."""
+    """Add an array that may have fewer weights."""
     size = len(other)
     array[(slice(size),) * (2 if array.ndim == 3 else 1)] += other
 
 
 def _widened(array: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-    """Of so many weights, new ones with nothing in them."""
+    """The array with `size` weights; new ones are 0."""
     if len(array) == size:
         return array
     wide = np.zeros((size, size, array.shape[2]) if array.ndim == 3 else (size, *array.shape[1:]))

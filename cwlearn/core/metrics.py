@@ -1,4 +1,4 @@
-"""How good predictions are: counts that are added up row by row, so that any number of rows can be judged."""
+"""Metrics of predictions, from counts and sums that grow row by row: any number of rows can be evaluated."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 BINS = 10  # of the calibration table
-FEW_LABELS = 100  # of which a table of all pairs is made
-STEP = 2**0.5  # between two places of a curve over the rows
+FEW_LABELS = 100  # the most labels for which the summary has a table of all pairs
+STEP = 2**0.5  # ratio of two places of a curve over the rows
 
 
 def places(rows: int) -> Iterator[tuple[int, int]]:
-    """All rows in parts, each longer than the one before: for curves over the logarithm of the rows."""
+    """All rows in parts of growing length, for curves over the logarithm of the rows."""
     start = 0
     while start < rows:
         stop = min(rows, max(start + 1, int(start * STEP)))
@@ -24,37 +24,37 @@ def places(rows: int) -> Iterator[tuple[int, int]]:
 
 
 class Measures:
-    """Counts by true and predicted label; log loss and calibration, where there are probabilities."""
+    """Counts by true and predicted label; log loss and calibration if there are probabilities."""
 
     def __init__(self, names: list[str]) -> None:
         self.names = names
-        self._pairs: Counter[int] = Counter()  # rows by the numbers of both labels: of many labels few pairs are met
+        self._pairs: Counter[int] = Counter()  # rows by the numbers of both labels; with many labels few pairs occur
         self.log_loss_sum = 0.0
         self.bins = np.zeros((BINS, 3))  # rows, sum of the probability of the prediction, rows predicted correctly
 
     def add(
-        self, true: NDArray[np.int64], predicted: NDArray[np.int64], chances: NDArray[np.float64] | None = None
+        self, true: NDArray[np.int64], predicted: NDArray[np.int64], probabilities: NDArray[np.float64] | None = None
     ) -> None:
-        """Rows with their labels, as numbers from 0, and the probability of each label."""
+        """Add rows: their true and predicted labels, as numbers from 0, and the probability of each label."""
         pairs, counts = np.unique(len(self.names) * true + predicted, return_counts=True)
         self._pairs.update(dict(zip(pairs.tolist(), counts.tolist(), strict=True)))
-        if chances is None:
+        if probabilities is None:
             return
         rows = np.arange(len(true))
-        # A probability of 0 would cost infinitely much; the smallest double is what scikit-learn allows.
-        self.log_loss_sum -= float(np.log(np.maximum(chances[rows, true], np.finfo(float).eps)).sum())
-        chance = chances[rows, predicted]
-        number = np.minimum((chance * BINS).astype(np.int64), BINS - 1)
-        for column, weights in enumerate((np.ones(len(true)), chance, (true == predicted).astype(float))):
+        # A probability of 0 would have infinite loss; scikit-learn uses the same bound.
+        self.log_loss_sum -= float(np.log(np.maximum(probabilities[rows, true], np.finfo(float).eps)).sum())
+        probability = probabilities[rows, predicted]
+        number = np.minimum((probability * BINS).astype(np.int64), BINS - 1)
+        for column, weights in enumerate((np.ones(len(true)), probability, (true == predicted).astype(float))):
             self.bins[:, column] += np.bincount(number, weights, minlength=BINS)
 
     @property
     def pairs(self) -> list[list[int]]:
-        """True label, predicted label and how many rows have both, by number, for those pairs that any row has."""
+        """True label, predicted label, and the number of rows with both, for the pairs that occur."""
         return [[*divmod(pair, len(self.names)), rows] for pair, rows in sorted(self._pairs.items())]
 
     def summary(self, probabilities: bool) -> dict[str, Any]:
-        """All measures, as plain numbers; what would be 0 / 0 is None.
+        """All metrics as plain numbers; 0 / 0 is None.
 
         `confusion` has a line for each true label and a column for each predicted one; beyond FEW_LABELS it is None,
         and `confusion_pairs` has the cells that are not 0.
@@ -104,14 +104,14 @@ def _table(pairs: list[list[int]], size: int) -> list[list[int]]:
 
 
 class RegressionMeasures:
-    """Sums of errors, and how well their size was foretold."""
+    """Sums of errors, and how well the deviations predict their size."""
 
     def __init__(self) -> None:
         self.rows = 0
         self.absolute = self.squared = self.log_loss_sum = 0.0
         self.within = np.zeros(2)  # rows whose error is at most one deviation, and at most two
-        self.foretold = True  # every deviation was positive
-        self._center = 0.0  # the first target: sums of squares around it do not cancel as those around 0 may
+        self.has_deviations = True  # every deviation is positive
+        self._center = 0.0  # the first target; sums of squares around 0 might cancel
         self._sums = np.zeros(2)  # of target - center and its square
 
     def add(self, true: NDArray[np.float64], predicted: NDArray[np.float64], deviations: NDArray[np.float64]) -> None:
@@ -120,31 +120,31 @@ class RegressionMeasures:
         if not self.rows:
             self._center = float(true[0])
         self.rows += len(true)
-        with np.errstate(over="ignore", invalid="ignore"):  # sums that are not finite are told as None
+        with np.errstate(over="ignore", invalid="ignore"):  # sums that are not finite are reported as None
             error, away = np.abs(predicted - true), true - self._center
             self.absolute += float(error.sum())
             self.squared += float((error**2).sum())
             self._sums += (away.sum(), (away**2).sum())
-            self.foretold &= bool((deviations > 0).all())
-            if self.foretold:
+            self.has_deviations &= bool((deviations > 0).all())
+            if self.has_deviations:
                 z = error / deviations
                 self.log_loss_sum += float((np.log(deviations) + z**2 / 2 + np.log(2 * np.pi) / 2).sum())
                 self.within += ((z <= 1).sum(), (z <= 2).sum())
 
     def summary(self) -> dict[str, Any]:
-        """All measures, as plain numbers; what would be 0 / 0, or is not finite, is None."""
+        """All metrics as plain numbers; 0 / 0 and numbers that are not finite are None."""
         rows = max(1, self.rows)
         with np.errstate(over="ignore", invalid="ignore"):
             spread = float(self._sums[1] - self._sums[0] ** 2 / rows)
-            found = {
+            metrics = {
                 "rmse": float(np.sqrt(self.squared / rows)),
                 "mae": self.absolute / rows,
                 "r2": 1 - self.squared / spread if spread > 0 else np.nan,
-                "log_loss": self.log_loss_sum / rows if self.foretold else np.nan,
-                "within_one_deviation": float(self.within[0]) / rows if self.foretold else np.nan,
-                "within_two_deviations": float(self.within[1]) / rows if self.foretold else np.nan,
+                "log_loss": self.log_loss_sum / rows if self.has_deviations else np.nan,
+                "within_one_deviation": float(self.within[0]) / rows if self.has_deviations else np.nan,
+                "within_two_deviations": float(self.within[1]) / rows if self.has_deviations else np.nan,
             }
-        return {"rows": self.rows, **{name: value if np.isfinite(value) else None for name, value in found.items()}}
+        return {"rows": self.rows, **{name: value if np.isfinite(value) else None for name, value in metrics.items()}}
 
 
 def _part(count: int, total: int) -> float | None:

@@ -1,12 +1,10 @@
 """Model files: a sealed archive of a JSON header, the arrays of the state and the names of the features.
 
-Which arrays, and what they mean, each kind of state says itself: `State.arrays`.  `sealed_archive` has the form of the
-file, and finds any damage to it; `atomic_file` sees to it that under the final name there is always a whole model, the
-old one or the new one.
+`State.arrays` defines the arrays of each kind of state.  `sealed_archive` defines the form of the file and detects
+damage.  `atomic_file` guarantees that the final name always has a whole model, the old one or the new one.
 
-A file may ask for far more memory than it takes itself: that of all weights, if it has but the few that were touched.
-So it says first how much it needs, and is refused if that is more than `max_memory` (on the command line: --memory), by
-default USUAL_MEMORY and USUAL_TIMES its own size.
+A model may need far more memory than its file, which may hold only the touched weights.  So the memory is computed
+first, and a file that needs more than `max_memory` is refused.  The default is USUAL_MEMORY plus USUAL_TIMES its size.
 """
 
 from __future__ import annotations
@@ -37,22 +35,21 @@ from cwlearn.utils.atomic_file import replaced_file
 from cwlearn.utils.regular_file import open_regular
 
 FORMAT = "cwlearn model"
-VERSION = 1  # of the layout below; a release reads its own and all earlier ones
+VERSION = 1  # of the layout below; a release reads its own version and all earlier ones
 HEADER_LIMIT = 1 << 30
-REASON_LENGTH = 1000  # of what an error says of a file, which may quote it
+REASON_LENGTH = 1000  # the longest reason in an error, which may quote the file
 USUAL_MEMORY, USUAL_TIMES = 1 << 30, 8
-MOST_ROWS = (
-    1 << 53
-)  # that a model may have counted: up to here sums in double are exact, and no later pass can overflow
-JSON_TIMES = 32  # what a byte of JSON becomes in memory, at most
-NAME_BYTES, BLOCK_BYTES = 96, 1024  # of a name of a feature, beside its text; of a label, where there is a kernel
+MOST_ROWS = 1 << 53  # sums in double are exact up to here, and no later pass can overflow
+JSON_TIMES = 32  # the most bytes in memory for a byte of JSON
+NAME_BYTES = 96  # memory of a feature's name beside its text
+BLOCK_BYTES = 1024  # memory of a label's block in a kernel state
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-NAMES = re.compile(rf"null|\[(?:{_STRING}(?:, {_STRING})*+)?+\]")  # as names of features are written
+NAMES = re.compile(rf"null|\[(?:{_STRING}(?:, {_STRING})*+)?+\]")  # the names of features
 
 
 def save(learner: Learner, path: str | os.PathLike[str]) -> None:
-    """Write the learner to `path`, replacing what is there only when the new file is whole."""
-    with learner.lock:  # nobody learns meanwhile
+    """Write the learner to `path`.  An old file is replaced only when the new one is whole."""
+    with learner.lock:  # no other thread learns meanwhile
         members = _members(learner)
         with replaced_file(path) as file:
             sealed_archive.write(file, members)
@@ -72,15 +69,14 @@ def _members(learner: Learner) -> dict[str, NDArray[Any]]:
 
 
 def load(path: str | os.PathLike[str], max_memory: int | None = None) -> Learner:
-    """Read a learner back; anything but a whole, sound model is a ModelError that names the file, and so is one that
-    would take more memory than it may."""
+    """Read a learner.  A file that is not a sound model, or needs too much memory, is a ModelError that names it."""
     with opened(path, max_memory) as model:
         return model.restored()
 
 
 @dataclass
-class Model:
-    """A file that is open: a learner that has everything but the numbers of its state, and these, in the file."""
+class OpenModel:
+    """An open model file: a learner without the numbers of its state, and these numbers, still in the file."""
 
     learner: Learner  # without features
     n_features: int
@@ -88,7 +84,7 @@ class Model:
     budget: Budget
 
     def restored(self) -> Learner:
-        """The whole learner; ValueError says what is not sound."""
+        """The whole learner; ValueError says what is wrong."""
         learner, state = self.learner, self.learner.state
         state.check_layouts(self.n_features, self.arrays)
         size = state.restored_bytes(self.n_features, self.arrays)
@@ -98,9 +94,8 @@ class Model:
 
 
 @contextmanager
-def opened(path: str | os.PathLike[str], max_memory: int | None = None) -> Iterator[Model]:
-    """A model whose state is still to be read; what is wrong with it, now or while it is read, is a ModelError that
-    names the file."""
+def opened(path: str | os.PathLike[str], max_memory: int | None = None) -> Iterator[OpenModel]:
+    """A model whose state is still in the file.  An error, now or while it is read, is a ModelError that names it."""
     if max_memory is not None:
         require("max_memory", max_memory, SIZE)
     try:
@@ -111,8 +106,8 @@ def opened(path: str | os.PathLike[str], max_memory: int | None = None) -> Itera
         raise
     except ModelError as error:
         raise ModelError(f"{os.fspath(path)}: {error}") from None
-    except Exception as error:  # whatever a sealed but senseless file can bring zipfile, json and NumPy to
-        # Which zipfile may have hidden; and a place in the file that makes no sense is no fault of the disk.
+    except Exception as error:  # a sealed file of nonsense can raise almost anything in zipfile, json and NumPy
+        # zipfile may hide an error of the disk.  EINVAL and EOVERFLOW come from bad offsets in the file, not from it.
         fault = error if isinstance(error, OSError) else error.__context__
         if isinstance(fault, OSError) and fault.errno not in (None, errno.EINVAL, errno.EOVERFLOW):
             raise OSError(fault.errno, fault.strerror, os.fspath(path)) from None
@@ -121,29 +116,29 @@ def opened(path: str | os.PathLike[str], max_memory: int | None = None) -> Itera
 
 
 def usual_memory(size: int) -> int:
-    """What a file of so many bytes may take, unless somebody says otherwise."""
+    """The default limit for the memory of a file of `size` bytes."""
     return USUAL_MEMORY + USUAL_TIMES * size
 
 
 class Budget:
-    """The memory that a file may ask for, and what it has asked for so far."""
+    """The memory that a model may take, and what it has taken so far."""
 
     def __init__(self, size: int, limit: int | None = None) -> None:
         self._size, self._limit = size, usual_memory(size) if limit is None else limit
         self._taken = 0
 
     def take(self, size: int, what: str) -> None:
-        """Refuse what would be too much; a few megabytes are never that."""
+        """Count `size` bytes; refuse more than the limit, but never a few megabytes."""
         self._taken += size
         if self._taken > max(self._limit, LARGE):
             raise ModelError(
                 f"a file of {self._size:,} bytes, but {what} need {self._taken:,} bytes of memory, more than "
-                f"the {self._limit:,} allowed; --memory {-(-self._taken >> 20)}M (in Python: max_memory) allows it"
+                f"the {self._limit:,} allowed; `max_memory={self._taken}` allows it"
             )
 
 
-def _model(members: dict[str, sealed_archive.Member], budget: Budget) -> Model:
-    """What the arrays of a file are, all but those of the state being read and checked."""
+def _model(members: dict[str, sealed_archive.Member], budget: Budget) -> OpenModel:
+    """Read and check everything except the arrays of the state."""
     if not {"header", "names"} <= members.keys():
         raise ModelError(f"unexpected members {[*members][:5]}")
     header = _read_header(members.pop("header"), budget)
@@ -160,7 +155,7 @@ def _header(learner: Learner) -> dict[str, Any]:
         rule["class_weight"] = [[json_value(label), float(weight)] for label, weight in rule["class_weight"].items()]
     training = asdict(learner.training)
     if not isinstance(training["random_state"], (int, np.integer, type(None))):
-        training["random_state"] = None  # a generator in mid-stream has no place in a model
+        training["random_state"] = None  # the state of a generator is not saved
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -217,8 +212,8 @@ def _new_learner(header: dict[str, Any], budget: Budget) -> Learner:
     parameters = dict(header["rule"])
     name, task = parameters.pop("name"), header["task"]
     if task not in TASKS or name not in TASKS[task]:
-        known = ", ".join(sorted(TASKS.get(task, TASKS)))
-        raise ValueError(f"its rule is {name!r}, its task {task!r}; known are {known}")
+        names = ", ".join(sorted(TASKS.get(task, TASKS)))
+        raise ValueError(f"its rule is {name!r}, its task {task!r}; known are {names}")
     if isinstance(parameters.get("class_weight"), list):
         parameters["class_weight"] = dict(parameters["class_weight"])
     kernel = header["kernel"]
@@ -231,8 +226,8 @@ def _new_learner(header: dict[str, Any], budget: Budget) -> Learner:
     )
 
 
-def _filled(learner: Learner, header: dict[str, Any], arrays: Arrays, names: Stored, budget: Budget) -> Model:
-    """The learner with all that is not in its state."""
+def _filled(learner: Learner, header: dict[str, Any], arrays: Arrays, names: Stored, budget: Budget) -> OpenModel:
+    """The learner with everything that is not in its state."""
     n_features = header["n_features"]
     if not _is_count(n_features):
         raise ValueError(f"its number of features is {n_features!r}")
@@ -245,7 +240,7 @@ def _filled(learner: Learner, header: dict[str, Any], arrays: Arrays, names: Sto
     learner.label_texts = _texts(header["labels"]["texts"], len(learner.classes))
     learner.hash_bits = _hash_bits(header["hash_bits"], n_features)
     learner.unfinished = _unfinished(header["unfinished"])
-    return Model(learner, n_features, arrays, budget)
+    return OpenModel(learner, n_features, arrays, budget)
 
 
 def _read_names(member: Stored, n_features: int, budget: Budget) -> NDArray[Any] | None:
@@ -259,14 +254,14 @@ def _read_names(member: Stored, n_features: int, budget: Budget) -> NDArray[Any]
     return None if names is None else np.array(names, object)
 
 
-def _labels(found: dict[str, Any], task: str, budget: Budget, more: int) -> NDArray[Any]:
-    """The labels of a file, each of which takes so much memory more."""
-    values = found["values"]
+def _labels(stored: dict[str, Any], task: str, budget: Budget, more: int) -> NDArray[Any]:
+    """The labels of a file; each takes `more` bytes beside its own."""
+    values = stored["values"]
     if task == "regression":
         if values:
             raise ValueError(f"a regression has no labels, found {listed(values)}")
         return np.empty(0)
-    return from_json(found, lambda size: budget.take(size + more * len(values), f"its {len(values):,} labels"))
+    return from_json(stored, lambda size: budget.take(size + more * len(values), f"its {len(values):,} labels"))
 
 
 def _texts(texts: Any, count: int) -> list[str] | None:

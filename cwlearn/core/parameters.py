@@ -1,7 +1,7 @@
 """Options: dataclass fields that carry their own help text and check.
 
-A parameter's name, default, meaning and range are written once, in the dataclass that owns it; constructors,
-docstrings, command-line flags and error messages are made from there.
+A dataclass is the one source of the checks, the command-line flags and the error messages of its options.  The
+estimators repeat names and defaults in their constructors, and a test compares both.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ def _unreadable(text: str) -> Any:
 
 @dataclass(frozen=True)
 class Check:
-    """What an option accepts, in words for people, as a test, and as text on a command line."""
+    """What an option accepts: in words, as a test, and as text on a command line."""
 
     words: str
     accepts: Callable[[Any], object]  # truthy for yes
     read: Callable[[str], Any] = _unreadable  # text to a value, or ValueError
-    form: str = "VALUE"  # of the text, in a usage line
+    form: str = "VALUE"  # the form of the text, for a usage line
 
     def __or__(self, other: Check) -> Check:
         def read(text: str) -> Any:
@@ -55,7 +55,7 @@ def is_number(value: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """A NumPy scalar as the Python number it stands for, so that arithmetic does not depend on who asked."""
+    """A NumPy scalar as a Python number, so that arithmetic does not depend on the type of an argument."""
     if isinstance(value, np.floating):
         return float(value)
     return value.item() if isinstance(value, np.generic) else value
@@ -81,11 +81,11 @@ def _read_all(text: str) -> None:
 
 
 class LabelError(ValueError):
-    """A label that cannot be one."""
+    """A number or text that cannot be a label."""
 
 
 def label_value(label: Any) -> float:
-    """A label, or the text of one, as the double by which text knows it."""
+    """A label, or the text of one, as a double."""
     value = float(label)
     if abs(value) >= 2**53:
         raise LabelError(f"label {label} is too large: from 2^53 on not all whole numbers can be told apart")
@@ -165,4 +165,4 @@ class Options:
         for item in fields(self):  # type: ignore[arg-type]
             value = getattr(self, item.name)
             require(item.name, value, item.metadata["check"])
-            object.__setattr__(self, item.name, plain(value))  # frozen, but not before it is built
+            object.__setattr__(self, item.name, plain(value))  # the dataclass is frozen

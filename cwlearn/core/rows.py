@@ -1,6 +1,6 @@
-"""The one door to native code: anything a user may call a matrix becomes a checked `Rows`.
+"""Checked rows: every matrix becomes `Rows` before native code reads it.
 
-SciPy's matrices are read by their attributes, each once, so that SciPy is never imported here.
+SciPy matrices are read by their attributes, each once, so this module does not import SciPy.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cwlearn.native import check_rows
 class Rows:
     """Sound CSR rows: `indptr` rises from 0 to nnz, columns rise strictly within a row, values are finite."""
 
-    indptr: NDArray[np.int64]  # private to us: nobody can change the row bounds during a pass
+    indptr: NDArray[np.int64]  # a private copy: the caller cannot change the bounds during a pass
     indices: NDArray[Any]  # int32 or int64
     values: NDArray[Any]  # float32 or float64
     squares: NDArray[np.float64]  # squared length of each row
@@ -46,7 +46,7 @@ class Rows:
 
 
 def as_rows(X: Any, dtype: np.dtype[Any], *, n_features: int | None = None) -> Rows:
-    """Check X, a sparse matrix or a 2-D array, and bring it to `dtype`; nothing of the caller's is written to."""
+    """Check X, a sparse matrix or a 2-D array, and convert it to `dtype`; the caller's arrays are not written to."""
     if hasattr(X, "tocsr"):
         indptr, indices, values, shape = _csr_parts(X)
     else:
@@ -72,8 +72,10 @@ def _csr_parts(X: Any) -> tuple[Any, Any, Any, tuple[int, int]]:
 
 
 def _coo_parts(X: Any) -> tuple[Any, Any, Any]:
-    """The rows of a COO matrix, entries that stand twice left apart: SciPy would add them up in their own type, where
-    100 + 100 may be -56, and in an order of its own."""
+    """The rows of a COO matrix, without adding duplicate entries.
+
+    SciPy would add them in their own type, where 100 + 100 may be -56, and in an unspecified order.
+    """
     places = []
     for name, given, size in zip(("row", "column"), (X.row, X.col), X.shape, strict=True):
         numbers = _integers(given, f"{name} indices")
@@ -94,7 +96,7 @@ def _coo_parts(X: Any) -> tuple[Any, Any, Any]:
 
 
 def _check_before_conversion(X: Any) -> None:
-    """SciPy converts in C++ and trusts its own arrays; a broken matrix would crash the interpreter there."""
+    """Refuse broken arrays: SciPy converts in C++ without checks, and would crash the interpreter."""
     if X.format == "csc":
         _sound(X.indptr, X.indices, X.data, X.shape[::-1], np.dtype(np.float64), "column")
     elif X.format == "lil":
@@ -104,7 +106,7 @@ def _check_before_conversion(X: Any) -> None:
             if len(columns) != len(values):
                 raise DataError(f"row {row}: LIL matrix has {len(columns)} columns and {len(values)} values")
     elif X.format == "bsr":
-        try:  # on a matrix of its own, since the check may cut off what is too long
+        try:  # a new matrix, because the check may shorten its arrays
             type(X)((X.data, X.indices, X.indptr), shape=X.shape).check_format(full_check=True)
         except (IndexError, ValueError) as error:
             raise DataError(f"malformed BSR matrix: {error}") from None
@@ -139,7 +141,7 @@ def _floats(array: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
         raise DataError(f"values must have 1 dimension, got {array.ndim}")
     if array.dtype.kind not in "biuf":
         raise DataError(f"values must be real numbers, got {array.dtype}")
-    with np.errstate(over="ignore", invalid="ignore"):  # too large, or no number: reported with its place, later
+    with np.errstate(over="ignore", invalid="ignore"):  # overflow and NaN are reported later, with their place
         numbers: NDArray[Any] = np.require(array, dtype, ["C", "A"])
     return numbers
 
@@ -147,7 +149,7 @@ def _floats(array: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
 def _sound(
     indptr: Any, indices: Any, values: Any, shape: tuple[int, int], dtype: np.dtype[Any], what: str
 ) -> tuple[Rows, bool]:
-    """Rows that no kernel can run out of, though values may not be finite; and whether columns rise strictly."""
+    """Rows whose bounds and columns are sound, and whether columns rise strictly.  Values may not be finite yet."""
     n_rows, n_features = shape
     if n_rows < 0 or n_features < 0:
         raise DataError(f"a matrix cannot have the shape {shape}")
@@ -189,7 +191,7 @@ def _checked(indptr: Any, indices: Any, values: Any, shape: tuple[int, int], dty
 
 
 def _not_finite(rows: Rows, given: NDArray[Any]) -> str:
-    """The first value that is not finite; scikit-learn's words first, since its users search for them."""
+    """A message about the first value that is not finite, beginning with the words of scikit-learn."""
     row = int(np.flatnonzero(~np.isfinite(rows.squares))[0])
     places = np.arange(rows.indptr[row], rows.indptr[row + 1])
     bad = places[~np.isfinite(rows.values[places])]
@@ -204,7 +206,7 @@ def _not_finite(rows: Rows, given: NDArray[Any]) -> str:
 
 
 def _canonical(rows: Rows) -> Rows:
-    """A copy with sorted columns and the values of equal ones added up, as SciPy's sum_duplicates does."""
+    """A copy with sorted columns; values of equal columns are added, as by SciPy's sum_duplicates."""
     row_of = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr))
     order = np.lexsort((rows.indices, row_of))
     row_of, columns, values = row_of[order], rows.indices[order], rows.values[order]

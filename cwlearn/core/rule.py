@@ -1,4 +1,4 @@
-"""What all update rules share: options, defaults, and the numbers that the kernel wants of them.
+"""What all update rules share: options, defaults, and the numbers that the kernel takes.
 
 The rules themselves are in `rules.py`, their formulas in `_rules.pxd`.
 """
@@ -7,14 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn._kernels import KINDS, PROJECTIONS
-from cwlearn.core import probabilities
+from cwlearn.core._probabilities import normal_cdf, winning_probabilities
 from cwlearn.core.parameters import CLASS_WEIGHT, Options, one_of, option
+from cwlearn.core.probabilities import one_hot
+
+
+class RuleFields(TypedDict):
+    """The fields of the kernel's Rule struct that depend on the rule alone."""
+
+    kind: int
+    projection: int
+    phi: float
+    gain_factor: float
+    C: float
+    relative: bool
+    follows_rows: bool
 
 
 @dataclass(frozen=True)
@@ -25,7 +38,7 @@ class Rule(Options):
     task: ClassVar[str] = "classification"
     averaged: ClassVar[bool] = False  # predict with the average of the weights after each row
     default_epochs: ClassVar[int] = 10
-    probabilistic: ClassVar[bool] = True  # `probability` means something
+    probabilistic: ClassVar[bool] = True  # `probability` is meaningful
 
     @property
     def kind(self) -> str:
@@ -44,7 +57,7 @@ class Rule(Options):
 
     @property
     def phi(self) -> float:
-        """The confidence asked for, as a quantile of the normal distribution."""
+        """The required confidence, as a quantile of the normal distribution."""
         return 0.0
 
     @property
@@ -54,8 +67,10 @@ class Rule(Options):
 
     @property
     def strength(self) -> float | str:
-        """The kernel's C: the weight of the loss (AROW's 1/r, the step of SGD).  "auto" is 1 in a unit that the rows
-        suggest."""
+        """The kernel's C: the weight of the loss (AROW's 1/r, the step of SGD).
+
+        "auto" is 1, in a unit that depends on the rows.
+        """
         return 1.0
 
     # No variance falls below this fraction of the initial one.  CW-stdev on noisy labels drives variances to 0 faster
@@ -70,17 +85,17 @@ class Rule(Options):
 
     @property
     def solvable(self) -> bool:
-        """Whether the constraints of several rivals can be met all at once."""
+        """Whether the constraints of several rivals can be met at once."""
         return False
 
     @property
     def follows_rows(self) -> bool:
-        """Whether the prior is the one that the rows seen so far suggest."""
+        """Whether the prior depends on the rows seen so far."""
         return False
 
     @property
     def begins_at_target(self) -> bool:
-        """Whether the intercept begins at the first target instead of 0."""
+        """Whether the intercept starts at the first target instead of 0."""
         return False
 
     @property
@@ -93,7 +108,7 @@ class Rule(Options):
         return initial_variance
 
     def score(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What ranks rows, for w.x ~ N(mean, variance): mean / sd, and 0 for a row without features.
+        """The score that ranks rows, for w.x ~ N(mean, variance): mean / sd, and 0 for a row without features.
 
         A row of many features has a large mean without being more certain.  Dividing by the deviation corrects that,
         and makes the ranking that of `probability`.
@@ -103,29 +118,29 @@ class Rule(Options):
         return np.divide(mean, np.sqrt(variance), out=np.zeros_like(mean), where=variance > 0)
 
     def probability(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Of the second of two labels: Pr(w.x > 0) = Phi(mean / sd) (N8 section 2)."""
-        return probabilities.above_zero(score)
+        """The probability of the second of two labels: Pr(w.x > 0) = Phi(mean / sd) (N8 section 2)."""
+        return normal_cdf(score)
 
     def probabilities(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Of each of more than two labels: Pr(w_z.x is the highest) (EMNLP 2009, section 7), by quadrature."""
-        return probabilities.of_winning(mean, variance)
+        """The probability of each of several labels: Pr(w_z.x is highest) (EMNLP 2009, section 7), by quadrature."""
+        return winning_probabilities(mean, variance)
 
     def score_variance(self, variance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What the variances of more than two labels' scores tell of certainty.
+        """The variances of the scores of several labels, as the probabilities use them.
 
-        First-order rules have none.  The others use the average of all labels, because only CW and SCW ask for a
-        probability and so keep every variance in line with its margin.  Elsewhere a label that is seldom updated keeps
-        a large variance, and would be the most probable one for that alone.
+        First-order rules have none.  CW and SCW ask for a probability, which keeps each variance in line with its
+        margin.  With other rules, a label that is seldom updated keeps a large variance and would be the most probable
+        one only because of that, so they use the average over the labels.
         """
         if not self.second_order:
             return np.zeros_like(variance)
         return np.broadcast_to(variance.mean(axis=1, keepdims=True), variance.shape).copy()
 
     def outcome(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The probability of each label, by row, if these were the scores for certain."""
-        return probabilities.wins(scores)
+        """The probability of each label, by row, for certain scores."""
+        return one_hot(scores)
 
-    def kernel_fields(self) -> dict[str, Any]:
+    def kernel_fields(self) -> RuleFields:
         """The rule's part of the kernel's Rule struct."""
         auto = self.strength == "auto"
         return {

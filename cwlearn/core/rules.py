@@ -11,8 +11,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.core import probabilities
 from cwlearn.core.parameters import BOOLEAN, CONFIDENCE, NOTHING, POSITIVE, one_of, option
+from cwlearn.core.probabilities import softmax
 from cwlearn.core.rule import Rule, SecondOrderRule, WeightedRule
 
 AUTO = one_of("auto")
@@ -26,7 +26,7 @@ RELATIVE = (
 
 def normal_quantile(confidence: float) -> float:
     """phi = Phi^-1(eta), without SciPy."""
-    from statistics import NormalDist  # slow to import, and not for all rules
+    from statistics import NormalDist  # slow to import, and few rules need it
 
     return NormalDist().inv_cdf(confidence)
 
@@ -69,7 +69,7 @@ class CW(SecondOrderRule):
 
 @dataclass(frozen=True)
 class AdaptiveRule(SecondOrderRule):
-    """What AROW is for labels and for targets alike."""
+    """AROW for labels and for targets."""
 
     regularization: float | Literal["auto"] = option(
         "auto", POSITIVE | AUTO, f"The paper's r: larger learns more slowly and steadily. 'auto': 1/r is 1 {RELATIVE}."
@@ -122,7 +122,7 @@ class AROWRegression(AdaptiveRule):
 
     @property
     def begins_at_target(self) -> bool:
-        """With "auto": targets are seldom around 0, and learning that takes many rows if r is large."""
+        """True with "auto": targets are seldom around 0, and a large r would need many rows to learn their mean."""
         return isinstance(self.regularization, str)
 
     @property
@@ -135,7 +135,7 @@ class SCW(WeightedRule, SecondOrderRule):
     """Soft confidence-weighted learning: CW's constraint with a slack. Wang, Zhao, Hoi, ICML 2012, propositions 1-2."""
 
     name: ClassVar[str] = "scw"
-    floor: ClassVar[float] = 2.0**-12  # noise uses up all confidence: stay able to learn
+    floor: ClassVar[float] = 2.0**-12  # noise uses up the confidence; the floor keeps the rule able to learn
     confidence: float = option(
         0.99, CONFIDENCE, "Probability (eta) with which each row should be classified correctly."
     )
@@ -179,7 +179,7 @@ class SOP(SecondOrderRule):
     """Second-order perceptron. Cesa-Bianchi, Conconi, Gentile, 2005; JMLR 2012."""
 
     name: ClassVar[str] = "sop"
-    floor: ClassVar[float] = 2.0**-200  # of the prior that "auto" begins with
+    floor: ClassVar[float] = 2.0**-200  # relative to the prior that "auto" starts with
     a: float | Literal["auto"] = option(
         "auto",
         POSITIVE | AUTO,
@@ -200,7 +200,7 @@ class SOP(SecondOrderRule):
         return "auto" if self.follows_rows else 1.0
 
     def prior_variance(self, initial_variance: float) -> float:
-        """Almost no prior if it follows the rows: theirs is added where the state is used."""
+        """Almost no prior if it follows the rows: the prior of the rows is added when the state is used."""
         if self.follows_rows:
             return 2.0**100
         return initial_variance if isinstance(self.a, str) else initial_variance / self.a
@@ -211,7 +211,7 @@ class PassiveAggressive(WeightedRule):
     """Passive-aggressive: the smallest step to a margin of 1. Crammer et al., JMLR 2006; JMLR 2012, section 3."""
 
     name: ClassVar[str] = "pa"
-    default_epochs: ClassVar[int] = 15  # first-order rules settle more slowly
+    default_epochs: ClassVar[int] = 15  # first-order rules converge more slowly
     probabilistic: ClassVar[bool] = False
     C: float | Literal["auto"] | None = option(
         "auto", POSITIVE | AUTO | NOTHING, f"Weight of the slack; None allows no slack. 'auto' is 1 {RELATIVE}."
@@ -296,19 +296,22 @@ class Logistic(WeightedRule, SecondOrderRule):
         return mean / np.sqrt(1 + np.pi / 8 * variance) if self.bayesian else mean
 
     def probability(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The probability of the label.  (Phi(mean / sd) is only the probability of the sign: it approaches 0 or 1 after
-        many rows, even where labels are tossed by a coin.)"""
+        """The probability of the label.
+
+        Phi(mean / sd) would be the probability of the sign only.  It approaches 0 or 1 after many rows, even if the
+        labels are random.
+        """
         return np.exp(-np.logaddexp(0, -score))
 
     def probabilities(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
         """Softmax of the scores, each scaled as with two labels (Gibbs 1997)."""
-        return probabilities.softmax(self.score(mean, variance))
+        return softmax(self.score(mean, variance))
 
     def score_variance(self, variance: NDArray[np.float64]) -> NDArray[np.float64]:
         return variance if self.bayesian else np.zeros_like(variance)
 
     def outcome(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        return probabilities.softmax(scores)
+        return softmax(scores)
 
 
 RULES: dict[str, type[Rule]] = {

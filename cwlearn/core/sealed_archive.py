@@ -1,9 +1,9 @@
-"""An `.npz` archive under a seal: written in one go, and read array by array, or a part of an array at a time.
+"""An `.npz` archive with a checksum.  It is written in one pass and read by array, or by part of an array.
 
 The file is a ZIP archive of `.npy` members that `numpy.load(path, allow_pickle=False)` opens.  Its archive comment is
-the SHA-256 of everything before the digest, so that a flipped bit, a missing tail or added bytes are all found before
-a number is used.  Whoever can write a file can seal it anew, so what the archive says of itself is not believed either:
-its members must fill it from the first byte on, without a gap, and each must be as long as its array.
+the SHA-256 of everything before the digest, so a flipped bit, a missing tail or added bytes are detected before any
+number is used.  Anyone can compute a new checksum, so the contents of the archive are checked as well: its members must
+fill it from the first byte on, without a gap, and each must be as long as its array.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from cwlearn.errors import ModelError
 
 SEAL = b"cwlearn sha256 "
 DIGEST_LENGTH = 64
-LOCAL_HEADER = struct.Struct("<4s5H3I2H")  # of a member; the last two are the lengths of its name and of what follows
-DESCRIPTOR_LENGTH = 24  # of what stands behind a member: its checksum and sizes
-DIRECTORY_LIMIT = 1 << 17  # bytes that `zipfile` may read at once, of which it makes objects; it looks through 64 KiB
+LOCAL_HEADER = struct.Struct("<4s5H3I2H")  # of a member; it ends with the lengths of the name and of the extra field
+DESCRIPTOR_LENGTH = 24  # of the checksum and sizes behind a member
+DIRECTORY_LIMIT = 1 << 17  # bytes that `zipfile` may read at once; it searches 64 KiB for the list of members
 DTYPES = ("|u1", "<i8", "<f4", "<f8")
 
 
 class Sealer:
-    """A write-only stream that hashes what passes and puts the digest in place of the last DIGEST_LENGTH bytes.
+    """A write-only stream that replaces the last DIGEST_LENGTH bytes by the digest of those before.
 
-    Having no `seek`, it makes zipfile write straight through.
+    It has no `seek`, so zipfile writes without going back.
     """
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -68,7 +68,7 @@ def write(file: IO[bytes], members: dict[str, NDArray[Any]]) -> None:
 
 
 def check_seal(file: IO[bytes]) -> None:
-    """Refuse a file that is not as it was written."""
+    """Refuse a file that has changed since it was written."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - len(SEAL) - DIGEST_LENGTH))
     tail = file.read(len(SEAL) + DIGEST_LENGTH)
@@ -92,8 +92,7 @@ def check_seal(file: IO[bytes]) -> None:
 
 
 class Member:
-    """An array in a file.  Like one of NumPy's it has a type, a shape and lines; these are read when they are asked
-    for, so that nobody needs memory for all of them."""
+    """An array in a file.  It has a type, a shape and lines like a NumPy array, but reads lines on demand."""
 
     def __init__(self, file: IO[bytes], place: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         self._file, self._place = file, place
@@ -115,15 +114,15 @@ class Member:
         return array
 
     def reshape(self, size: int) -> Member:
-        """All of its numbers as one line: the only shape there is is -1."""
+        """All numbers in one dimension; `size` must be -1."""
         assert size == -1
         return Member(self._file, self._place, (_count(self.shape),), self.dtype)
 
 
 def members(file: IO[bytes]) -> dict[str, Member]:
-    """The arrays of an archive; ValueError says what is wrong with it."""
+    """The arrays of an archive; ValueError says what is wrong."""
     with zipfile.ZipFile(_Directory(file)) as archive:
-        found: dict[str, Member] = {}
+        arrays: dict[str, Member] = {}
         end = 0
         for info in archive.infolist():
             if info.header_offset != end:
@@ -133,16 +132,16 @@ def members(file: IO[bytes]) -> dict[str, Member]:
             if end > archive.start_dir:
                 raise ValueError(f"{info.filename} claims more bytes than the file has")
             name = info.filename.removesuffix(".npy")
-            if name in found or name == info.filename:
+            if name in arrays or name == info.filename:
                 raise ValueError(f"unexpected member {info.filename}")
-            found[name] = _member(file, name, start, info.file_size)
+            arrays[name] = _member(file, name, start, info.file_size)
         if end != archive.start_dir:
             raise ValueError("there is something behind its members")
-    return found
+    return arrays
 
 
 class _Directory:
-    """A file of which `zipfile` may read the list of members, and no more than a list of a few can take."""
+    """A file that lets `zipfile` read a short list of members, and no more."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -156,7 +155,7 @@ class _Directory:
 
 
 def _start(file: IO[bytes], info: zipfile.ZipInfo) -> int:
-    """Where the bytes of a member begin, if its two headers are of one mind."""
+    """Where the bytes of a member begin; its two headers must agree."""
     if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size or info.flag_bits & 1:
         raise ValueError(f"{info.filename} is compressed or encrypted")
     file.seek(info.header_offset)

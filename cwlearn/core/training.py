@@ -44,12 +44,12 @@ class Training(Options):
     verbose: int = option(0, LEVEL, "Show a progress bar on standard error during `fit`.")
 
     def generator(self) -> np.random.RandomState:
-        """Of the shuffles."""
+        """The random generator of the shuffles."""
         seed = self.random_state
         return seed if isinstance(seed, np.random.RandomState) else np.random.RandomState(seed)
 
 
-# What a model that goes on learning keeps, unless it is told otherwise.
+# Options that a resumed model keeps by default.
 BUILT_WITH = ("initial_variance", "fit_intercept", "n_constraints", "multiclass_update", "dtype")
 
 
@@ -63,7 +63,7 @@ def orders(n_rows: int, training: Training, random_state: np.random.RandomState)
 
 
 def row_dtype(rule: Rule, training: Training) -> str:
-    """The precision that a linear learner wants rows in."""
+    """The precision of the rows of a linear learner."""
     return "float64" if rule.covariance == "full" else training.dtype
 
 

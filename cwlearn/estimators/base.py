@@ -76,8 +76,11 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
             rule, training, kernel = self._options()
             warm = training.warm_start and self.__sklearn_is_fitted__()
             X, y = self._validate(X, y, reset=not warm)
-            learner = self._learner if warm else Learner(rule, training, self._classes_in(y), X.shape[1], kernel)
-            learner.reconfigure(rule, training, kernel)
+            if warm:
+                learner = self._learner
+                learner.reconfigure(rule, training, kernel)
+            else:
+                learner = Learner(rule, training, self._classes_in(y), X.shape[1], kernel)
             rows = as_rows(X, learner.state.dtype)
             weights = self._row_weights(sample_weight, y, learner)
             if len(weights) and not weights.any():
@@ -99,9 +102,11 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
         X, y = self._validate(X, y, reset=not self.__sklearn_is_fitted__())
         current = False
         while not current:
-            fitted = self.__sklearn_is_fitted__()
-            learner = self._learner if fitted else Learner(rule, training, classes, X.shape[1], kernel)
-            learner.reconfigure(rule, training, kernel)
+            if self.__sklearn_is_fitted__():
+                learner = self._learner
+                learner.reconfigure(rule, training, kernel)
+            else:
+                learner = Learner(rule, training, classes, X.shape[1], kernel)
             rows = as_rows(X, learner.state.dtype, n_features=learner.state.n_features)
             targets = learner.encode(y)
             weights = self._row_weights(sample_weight, y, learner)
@@ -129,8 +134,8 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _row_weights(self, sample_weight: Any, y: NDArray[Any], learner: Learner) -> NDArray[np.float64]:
         """The weight of the loss of each row; empty if all are 1."""
-        class_weight = getattr(learner.rule, "class_weight", None)
-        if sample_weight is None and class_weight is None:
+        class_weights = learner.class_weights(y)
+        if sample_weight is None and not len(class_weights):
             return NONE
         if not learner.rule.takes_weights:
             raise ValueError(f"{type(self).__name__} with C=None has no loss that weights can scale.")
@@ -140,10 +145,7 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
         bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
         if len(bad):
             raise ValueError(f"sample_weight must be finite and not negative, got {weights[bad[0]]} for row {bad[0]}")
-        counts = {label: int(np.sum(y == label)) for label in learner.classes}
-        for label, factor in learner.class_factors(counts).items():
-            weights[y == label] *= factor
-        return weights
+        return weights * class_weights if len(class_weights) else weights
 
     # -- what was learned ----------------------------------------------------------------------------------------------
 

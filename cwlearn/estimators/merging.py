@@ -45,8 +45,8 @@ def merge(
     --------
     >>> import numpy as np
     >>> from cwlearn import AROWClassifier, merge
-    >>> X, y = np.eye(4), [0, 1, 0, 1]
-    >>> halves = [AROWClassifier().fit(X[part], [0, 1]) for part in (slice(0, 2), slice(2, 4))]
+    >>> X, y = np.array([[1, 0], [0, 1], [2, 0], [0, 2]]), np.array([0, 1, 0, 1])
+    >>> halves = [AROWClassifier().fit(X[part], y[part]) for part in (slice(0, 2), slice(2, 4))]
     >>> merge(halves).predict(X).tolist()
     [0, 1, 0, 1]
     """

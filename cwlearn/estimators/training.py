@@ -7,8 +7,9 @@ from typing import TypeVar
 
 from sklearn.utils import check_random_state
 
-from cwlearn.core.learner import label_text
-from cwlearn.core.parameters import is_number, label_value, read_size
+from cwlearn.core.class_labels import listed_labels, text_labels
+from cwlearn.core.parameters import read_size
+from cwlearn.core.training import check_update
 from cwlearn.estimators.base import Linear, warn_of_unsolved
 from cwlearn.text.labels import labels_for
 from cwlearn.text.monitor import BarMonitor
@@ -85,21 +86,19 @@ def train_svmlight(
     if not isinstance(estimator, Linear):
         raise TypeError(f"expected a linear estimator of cwlearn, such as AROWClassifier(), got {estimator!r}")
     rule, training, _ = estimator._options()
+    check_update(rule, training)  # before any data are read
     go_on = training.warm_start and estimator.__sklearn_is_fitted__()
+    texts = None
     if labels is not None:
-        if rule.task == "regression":
-            raise ValueError(f"a regression has no labels, got {labels!r}")
-        if len(set(labels)) < max(2, len(labels)) or not all(is_number(label) for label in labels):
-            raise ValueError(f"labels must be two or more different numbers, got {labels!r}")
-        if go_on and sorted(labels) != (old := estimator._learner.classes.tolist()):
-            raise ValueError(f"labels={labels!r} are not those that learning began with: {old}")
+        known = estimator._learner.classes if go_on else None
+        texts = text_labels(listed_labels(labels, rule.task, known, numeric=True))
     run = Run(
         paths,
         rule,
         training,
         Reading(unsorted, on_bad_line, max_bad, max_line),
         Resources(n_features, hash_bits, read_size(memory) if isinstance(memory, str) else memory, threads),
-        labels_for(rule, None if labels is None else {label_value(label): label_text(label) for label in labels}),
+        labels_for(rule, texts),
         estimator._learner if go_on else None,
         BarMonitor(quiet=not training.verbose),
         check_random_state(estimator.random_state),

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cwlearn.core.learner import label_text
+from cwlearn.core.class_labels import label_text
 from cwlearn.evaluation.candidates import Candidate
 from cwlearn.evaluation.charts import COLORS, Line, LineChart, Point, WeightChart, line_chart, percent, weight_chart
 from cwlearn.evaluation.comparison import Comparison

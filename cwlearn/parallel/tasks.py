@@ -241,10 +241,8 @@ def _learn_matrix(X: Any, y: NDArray[Any], plan: Plan, learner: Learner | None, 
     _check_column_names(names, learner)
     learner.reconfigure(plan.rule, plan.training)
     learner.grow(rows.n_features)
-    counts = {label: int(np.sum(y == label)) for label in learner.classes.tolist()}
-    weights = learner.class_weights(y, counts)
     result.rows, result.nonzeros = rows.n_rows, len(rows.values)
-    learner.train(rows, learner.encode(y), weights, np.random.RandomState(plan.seed))
+    learner.train(rows, learner.encode(y), learner.class_weights(y), np.random.RandomState(plan.seed))
     return learner
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cwlearn.core.learner import blocks_of, state_bytes
 from cwlearn.core.parameters import COUNT, NOTHING, SIZE, THREADS, Check, Options, is_integer, option
 from cwlearn.core.rule import Rule
+from cwlearn.core.states.factory import blocks_of, state_bytes
 from cwlearn.core.training import Training
 from cwlearn.errors import DataError
 from cwlearn.text.batch import Batch

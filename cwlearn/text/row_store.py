@@ -12,44 +12,12 @@ from numpy.typing import NDArray
 from cwlearn.core.rows import Rows
 from cwlearn.core.training import Training, orders
 from cwlearn.native import check_rows
+from cwlearn.utils.growable import GrowableArray
 from cwlearn.utils.pipeline import read_ahead
 
 # Rows, their labels, and the order to learn them in; None: as they are.
 Piece = tuple[Rows, NDArray[np.float64], NDArray[np.int64] | None]
 DAMAGED = "the cache for more epochs is damaged"
-
-
-class _GrowableArray:
-    """A one-dimensional array that is appended to."""
-
-    def __init__(self, dtype: Any, most_guessed: int) -> None:
-        self._memory: NDArray[Any] = np.empty(0, dtype)
-        self._most_guessed = most_guessed  # bytes that a guess may allocate
-        self.size = 0
-
-    def append(self, more: NDArray[Any], fraction: float) -> None:
-        """Copy `more` to the end.
-
-        Where the memory is too small, the `fraction` of the data read so far suggests how much to allocate, which costs
-        nothing until it is touched; at least half as much again is allocated.
-        """
-        size = self.size + len(more)
-        dtype = np.promote_types(self._memory.dtype, more.dtype)
-        if size > len(self._memory) or dtype != self._memory.dtype:
-            enough = size + size // 2
-            guess = min(int(size / fraction * 1.02) if fraction else 0, self._most_guessed // dtype.itemsize)
-            try:
-                memory = np.empty(max(enough, guess), dtype)
-            except MemoryError:
-                memory = np.empty(enough, dtype)
-            memory[: self.size] = self.filled
-            self._memory = memory
-        self._memory[self.size : size] = more
-        self.size = size
-
-    @property
-    def filled(self) -> NDArray[Any]:
-        return self._memory[: self.size]
 
 
 class MemoryStore:
@@ -65,42 +33,47 @@ class MemoryStore:
             "labels": np.float64,
             "queries": np.int64,
         }
-        self._arrays = {name: _GrowableArray(kind, most_bytes) for name, kind in dtypes.items()}
-        self._arrays["ends"].append(np.zeros(1, np.int64), 0)
+        self._arrays = {name: GrowableArray(kind) for name, kind in dtypes.items()}
+        self._arrays["ends"].append(np.zeros(1, np.int64))
+        self._most_bytes = most_bytes
         self.n_features = 0
 
     def add(
         self, rows: Rows, labels: NDArray[np.float64], queries: NDArray[np.int64] | None = None, fraction: float = 0
     ) -> None:
         """Copy rows; `fraction` is the part of all rows that has been added by then, 0 if it is not known."""
-        arrays = self._arrays
-        arrays["ends"].append(rows.indptr[1:] + arrays["indices"].size, fraction)
-        arrays["indices"].append(rows.indices, fraction)
-        arrays["values"].append(rows.values, fraction)
-        arrays["squares"].append(rows.squares, fraction)
-        arrays["labels"].append(labels, fraction)
-        if queries is not None:
-            arrays["queries"].append(queries, fraction)
+        added = {
+            "ends": rows.indptr[1:] + self._arrays["indices"].size,
+            "indices": rows.indices,
+            "values": rows.values,
+            "squares": rows.squares,
+            "labels": labels,
+            **({} if queries is None else {"queries": queries}),
+        }
+        for name, items in added.items():
+            array = self._arrays[name]
+            expected = int((array.size + len(items)) / fraction * 1.02) if fraction else 0
+            array.append(items, min(expected, self._most_bytes // max(array.dtype.itemsize, items.itemsize)))
         self.n_features = max(self.n_features, rows.n_features)
 
     @property
     def nbytes(self) -> int:
-        return sum(array.filled.nbytes for array in self._arrays.values())
+        return sum(array.values.nbytes for array in self._arrays.values())
 
     @property
     def rows(self) -> Rows:
         ends, indices, values, squares = (
-            self._arrays[name].filled for name in ("ends", "indices", "values", "squares")
+            self._arrays[name].values for name in ("ends", "indices", "values", "squares")
         )
         return Rows(ends, indices, values, squares, self.n_features)
 
     @property
     def labels(self) -> NDArray[np.float64]:
-        return self._arrays["labels"].filled
+        return self._arrays["labels"].values
 
     @property
     def queries(self) -> NDArray[np.int64]:
-        return self._arrays["queries"].filled
+        return self._arrays["queries"].values
 
     def pieces(self, training: Training, random_state: np.random.RandomState) -> Generator[Piece, None, None]:
         """All rows in every epoch, in a new random order with `shuffle`, as `fit` takes them."""

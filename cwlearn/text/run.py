@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cwlearn.core.learner import Learner
 from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
-from cwlearn.core.training import Training, check_update, row_dtype
+from cwlearn.core.training import Training, row_dtype
 from cwlearn.errors import DataError, ModelError, NoExamplesError
 from cwlearn.text.batch import Batch
 from cwlearn.text.chunks import CHUNK_BYTES, Beginning
@@ -67,7 +67,6 @@ class Run:
         self._dtype = row_dtype(self.rule, self.training)
         self._hash_bits = self.resources.hash_bits or 0
         self._continued = self.learner is not None
-        check_update(self.rule, self.training)
         if self.learner is not None:
             self.labels = Labels.of(self.learner)
             self._hash_bits = self.learner.hash_bits

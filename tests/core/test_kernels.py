@@ -239,6 +239,4 @@ def test_normal_cdf():
     from scipy.stats import norm
 
     z = np.array([-np.inf, -40, -8, -1, 0, 0.5, 6, np.inf])
-    out = np.empty_like(z)
-    normal_cdf(out, z)
-    np.testing.assert_allclose(out, norm.cdf(z), rtol=1e-13)
+    np.testing.assert_allclose(normal_cdf(z), norm.cdf(z), rtol=1e-13)

@@ -9,7 +9,8 @@ import pytest
 
 from cwlearn.cli import predict as cli_predict
 from cwlearn.cli.parser import VERBS, module_of
-from cwlearn.core import learner
+from cwlearn.core import model as model_module
+from cwlearn.core.learner import Learner
 from cwlearn.core.metrics import FEW_LABELS, Measures
 from tests.text_cases import cwlearn, fail, labelled_text, succeed
 
@@ -41,7 +42,7 @@ def peak_of(*words):
 )
 def test_x10_memory_does_not_grow_with_rows_times_labels(words, many, monkeypatch):
     """All scores would take 72 MB, and a table of all pairs of labels as much."""
-    monkeypatch.setattr(learner, "SCORES_AT_ONCE", 1 << 16)
+    monkeypatch.setattr(model_module, "SCORES_AT_ONCE", 1 << 16)
     monkeypatch.setattr(cli_predict, "LINES_AT_ONCE", 1 << 13)
     data = many / "data.svm"
     if "--margin" in words:
@@ -58,7 +59,7 @@ def test_x10_scoring_in_parts_gives_the_same_lines(words, tmp_path, monkeypatch)
     succeed("train", text, "-m", tmp_path / "m.npz", "--quiet")
     expected = succeed("predict", text, "-m", tmp_path / "m.npz", *words).out
     report = succeed("evaluate", text, "-m", tmp_path / "m.npz", "--json").json
-    monkeypatch.setattr(learner, "SCORES_AT_ONCE", 7)
+    monkeypatch.setattr(model_module, "SCORES_AT_ONCE", 7)
     monkeypatch.setattr(cli_predict, "LINES_AT_ONCE", 7)
     assert succeed("predict", text, "-m", tmp_path / "m.npz", *words).out == expected
     again = succeed("evaluate", text, "-m", tmp_path / "m.npz", "--json").json
@@ -76,13 +77,13 @@ def test_x10_variances_are_asked_for_only_where_they_are_wanted(tmp_path, monkey
     for rule in ("arow", "perceptron"):
         succeed("train", text, "-m", tmp_path / f"{rule}.npz", "-a", rule, "--quiet")
     asked = []
-    margins = learner.Learner.margins
+    margins = Learner.margins
 
     def watched(self, rows, only_mean=False):
         asked.append(not only_mean)
         return margins(self, rows, only_mean)
 
-    monkeypatch.setattr(learner.Learner, "margins", watched)
+    monkeypatch.setattr(Learner, "margins", watched)
     for words, rule, expected in (
         (["predict"], "arow", False),
         (["predict", "--proba"], "arow", True),
@@ -129,8 +130,8 @@ def test_x10_no_rows_are_no_rows():
 def test_x10_inspecting_many_labels_takes_no_time_for_each_pair_of_them(many, monkeypatch):
     """The names of labels are made once, and not once for each weight that is told."""
     made = []
-    names = learner.Learner.label_names.fget
-    monkeypatch.setattr(learner.Learner, "label_names", property(lambda self: (made.append(1), names(self))[1]))
+    names = Learner.label_names.fget
+    monkeypatch.setattr(Learner, "label_names", property(lambda self: (made.append(1), names(self))[1]))
     assert len(succeed("inspect", many / "m.npz", "--top", 1, "--json").json["weights"]) > 1000
     assert len(made) < 10
 

@@ -385,3 +385,50 @@ def test_adding_sums_leaves_them_as_they_were():
         assert (getattr(one, name) == getattr(before, name)).all()
     assert one.count == 1
     assert one._statistics == before._statistics
+
+
+def learned_columns(columns, n_labels=2, covariance="diagonal"):
+    """A learner that has learned about these columns only."""
+    X = np.zeros((2 * len(columns), max(columns) + 1))
+    for row in range(len(X)):
+        X[row, columns[row // 2]] = 1
+    y = np.arange(len(X)) % n_labels if n_labels > 2 else np.where(np.arange(len(X)) % 2, 1.0, -1.0)
+    learner = learner_of(rules.AROW(covariance=covariance), n_labels, X.shape[1])
+    learner.learn(as_rows(X, learner.state.dtype), y.astype(float))
+    return learner
+
+
+@pytest.mark.parametrize("n_labels", [2, 3])
+@pytest.mark.parametrize("covariance", ["diagonal", "full"])
+def test_a_model_that_shares_hardly_a_feature_is_a_warning(n_labels, covariance):
+    first, second = (
+        learned_columns(columns, n_labels, covariance) for columns in (range(0, 30), [*range(29, 45), *range(60, 64)])
+    )
+    with pytest.warns(UserWarning, match="^model 1 shares 1 of 20 learned features with the models before") as warned:
+        merged([first, second], "posterior")
+    assert len(warned) == 1
+
+
+def test_a_tenth_of_the_smaller_model_is_enough_to_merge_without_a_warning():
+    """Warnings are errors in this suite."""
+    merged([learned_columns(range(0, 100)), learned_columns([99, *range(200, 209)])], "posterior")
+    merged([learned_columns([99, *range(200, 209)]), learned_columns(range(0, 100))], "posterior")
+
+
+def test_a_model_is_compared_with_all_models_before_it():
+    models = [learned_columns(columns) for columns in (range(0, 10), range(9, 30), range(20, 40))]
+    merged(models, "posterior")
+    with pytest.warns(UserWarning, match="model 1 shares 0 of 10"):
+        merged([models[0], models[2], models[1]], "posterior")
+
+
+def test_a_model_that_has_learned_nothing_merges_without_a_warning():
+    merged([learned_columns(range(0, 10)), learner_of(rules.AROW())], "posterior")
+
+
+@pytest.mark.filterwarnings("default::UserWarning")
+def test_the_warning_names_the_file_on_the_command_line(tmp_path):
+    for name, columns in (("a.npz", range(0, 10)), ("b.npz", range(10, 30))):
+        model_file.save(learned_columns(columns), tmp_path / name)
+    outcome = succeed("merge", tmp_path / "a.npz", tmp_path / "b.npz", "-m", tmp_path / "c.npz")
+    assert f"warning: {tmp_path / 'b.npz'} shares 0 of 10 learned features with the models before it" in outcome.err

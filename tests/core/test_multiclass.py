@@ -15,7 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 import cwlearn as package
 from cwlearn.cli.terminal import TerminalMonitor
-from cwlearn.core import learner, model_file, rules, sealed_archive
+from cwlearn.core import learner as learner_module
+from cwlearn.core import model as model_module
+from cwlearn.core import model_file, rules, sealed_archive
 from cwlearn.core.learner import Learner
 from cwlearn.core.states import base as state
 from cwlearn.core.training import Training
@@ -111,7 +113,7 @@ def test_an_inexact_exact_update_is_a_warning(iris, monkeypatch):
     X, y = iris
     model = package.CWClassifier(form="variance", multiclass_update="exact", n_constraints=None, epochs=1)
     assert model.fit(X, y).score(X, y) > 0.8
-    monkeypatch.setattr(learner, "EXACT_SWEEPS", 1)
+    monkeypatch.setattr(learner_module, "EXACT_SWEEPS", 1)
     with pytest.warns(ConvergenceWarning, match="exact updates ended after"):
         model.fit(X, y)
     with pytest.warns(ConvergenceWarning, match="exact updates ended after"):
@@ -119,7 +121,7 @@ def test_an_inexact_exact_update_is_a_warning(iris, monkeypatch):
 
 
 def test_an_inexact_exact_update_from_text_is_a_warning(text, monkeypatch):
-    monkeypatch.setattr(learner, "EXACT_SWEEPS", 1)
+    monkeypatch.setattr(learner_module, "EXACT_SWEEPS", 1)
     model = package.CWClassifier(form="variance", multiclass_update="exact", n_constraints=None, epochs=1)
     with pytest.warns(ConvergenceWarning, match="exact updates ended after"):
         package.train_svmlight(text, model)
@@ -142,7 +144,7 @@ def test_predictions_are_made_in_pieces(iris, monkeypatch):
     X, y = iris
     model = package.AROWClassifier(random_state=0).fit(X, y)
     expected = model.predict(X)
-    monkeypatch.setattr(learner, "SCORES_AT_ONCE", 10)
+    monkeypatch.setattr(model_module, "SCORES_AT_ONCE", 10)
     assert (model.predict(X) == expected).all()
     assert model.predict(X[:0]).shape == (0,)
 
@@ -335,7 +337,7 @@ def test_flags_of_several_labels(text):
 
 
 def test_an_inexact_exact_update_is_reported(text, monkeypatch):
-    monkeypatch.setattr(learner, "EXACT_SWEEPS", 1)
+    monkeypatch.setattr(learner_module, "EXACT_SWEEPS", 1)
     words = ["-a", "cw", "--form", "variance", "--multiclass-update", "exact", "--n-constraints", "all", "--json"]
     outcome = cwlearn("train", text, "-m", text.with_name("m"), *words)
     assert outcome.json["unsolved_updates"] > 0

@@ -1,4 +1,4 @@
-"""Probabilities of labels: quadrature against other ways to integrate, and draws against quadrature."""
+"""Probabilities of labels: quadrature is compared with other integrals, and random draws with quadrature."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 
 import cwlearn as package
-from cwlearn.core import probabilities as chances
+from cwlearn.core._probabilities import winning_probabilities
 from cwlearn.estimators.loading import CLASSIFIERS
 
 PROBABILISTIC = ["cw", "arow", "scw", "nherd", "sop", "logistic"]
 
 
 def test_quadrature_is_exact_for_independent_scores():
-    """Against adaptive quadrature label by label, with deviations of very different sizes."""
+    """The reference is adaptive quadrature, label by label.  Deviations have very different sizes."""
     rng = np.random.default_rng(0)
     for _ in range(25):
         n = rng.integers(2, 7)
         mean, sd = rng.normal(size=n) * 10 ** rng.uniform(-2, 1), 10 ** rng.uniform(-2.5, 1, size=n)
-        chance = chances.of_winning(mean[None], sd[None] ** 2)[0]
+        probability = winning_probabilities(mean[None], sd[None] ** 2)[0]
         edges = np.sort(np.concatenate([mean + step * sd for step in (-9, -3, -1, 0, 1, 3, 9)]))
         for z in range(n):
 
@@ -33,43 +33,43 @@ def test_quadrature_is_exact_for_independent_scores():
                 return norm.pdf(t, mean[z], sd[z]) * np.prod(others)
 
             parts = [quad(integrand, a, b, epsabs=1e-13, epsrel=1e-12)[0] for a, b in itertools.pairwise(edges)]
-            assert chance[z] == pytest.approx(sum(parts), abs=1e-10)
-        assert chance.sum() == pytest.approx(1, abs=1e-14)
+            assert probability[z] == pytest.approx(sum(parts), abs=1e-10)
+        assert probability.sum() == pytest.approx(1, abs=1e-14)
 
 
 @pytest.mark.parametrize("n", [5, 20, 100, 500])
 @pytest.mark.parametrize("wide", [1.0, 8.0])
 def test_quadrature_is_exact_for_many_labels(n, wide):
-    """The product of many distribution functions bends more sharply than one; against a fine trapezoid."""
+    """The product of many distribution functions bends sharply.  The reference is a fine trapezoid rule."""
     mean, sd = np.append(1.0, np.zeros(n - 1)), np.append(wide, np.ones(n - 1))
     t = np.linspace(-8.0, 1 + 9 * wide, 40_001)
-    one, other = norm.cdf(t, mean[0], sd[0]), norm.cdf(t)
-    expected = np.trapezoid(norm.pdf(t, mean[0], sd[0]) * other ** (n - 1), t)
-    chance = chances.of_winning(mean[None], sd[None] ** 2)[0]
-    assert chance[0] == pytest.approx(expected, abs=1e-11)
-    expected = np.trapezoid(norm.pdf(t) * one * other ** (n - 2), t)
-    np.testing.assert_allclose(chance[1:], expected, atol=1e-11)
+    first, rest = norm.cdf(t, mean[0], sd[0]), norm.cdf(t)
+    expected = np.trapezoid(norm.pdf(t, mean[0], sd[0]) * rest ** (n - 1), t)
+    probability = winning_probabilities(mean[None], sd[None] ** 2)[0]
+    assert probability[0] == pytest.approx(expected, abs=1e-11)
+    expected = np.trapezoid(norm.pdf(t) * first * rest ** (n - 2), t)
+    np.testing.assert_allclose(probability[1:], expected, atol=1e-11)
 
 
 def test_quadrature_for_two_labels_is_the_closed_form():
     rng = np.random.default_rng(1)
     mean, variance = rng.normal(size=(50, 2)), rng.uniform(1e-3, 10, size=(50, 2))
     expected = norm.cdf((mean[:, 0] - mean[:, 1]) / np.sqrt(variance.sum(axis=1)))
-    np.testing.assert_allclose(chances.of_winning(mean, variance)[:, 0], expected, atol=1e-13)
+    np.testing.assert_allclose(winning_probabilities(mean, variance)[:, 0], expected, atol=1e-13)
 
 
-def test_odd_scores_have_probabilities_too():
+def test_extreme_scores_have_probabilities():
     nothing = np.zeros((1, 3))
-    assert chances.of_winning(nothing, nothing).tolist() == [[1 / 3] * 3]
-    assert chances.of_winning(np.array([[1.0, 2.0, 2.0]]), nothing).tolist() == [[0, 0.5, 0.5]]
-    certain = chances.of_winning(np.array([[1e6, 1e6 + 1e-3, 0.0]]), np.array([[1e-20, 1e-8, 0.0]]))
+    assert winning_probabilities(nothing, nothing).tolist() == [[1 / 3] * 3]
+    assert winning_probabilities(np.array([[1.0, 2.0, 2.0]]), nothing).tolist() == [[0, 0.5, 0.5]]
+    certain = winning_probabilities(np.array([[1e6, 1e6 + 1e-3, 0.0]]), np.array([[1e-20, 1e-8, 0.0]]))
     assert certain.tolist() == [[0, 1, 0]]
-    huge = chances.of_winning(np.array([[1e150, -1e150, 0.0]]), np.array([[1e300, 1e300, 1e-300]]))
+    huge = winning_probabilities(np.array([[1e150, -1e150, 0.0]]), np.array([[1e300, 1e300, 1e-300]]))
     assert huge.sum() == pytest.approx(1)
-    tiny = chances.of_winning(np.array([[0.0, 1e-200, 0.0]]), np.full((1, 3), 1e-300))
+    tiny = winning_probabilities(np.array([[0.0, 1e-200, 0.0]]), np.full((1, 3), 1e-300))
     np.testing.assert_allclose(tiny, 1 / 3)
-    assert np.isnan(chances.of_winning(np.array([[np.nan, 0.0]]), np.ones((1, 2)))).all()
-    assert chances.of_winning(np.empty((0, 4)), np.empty((0, 4))).shape == (0, 4)
+    assert np.isnan(winning_probabilities(np.array([[np.nan, 0.0]]), np.ones((1, 2)))).all()
+    assert winning_probabilities(np.empty((0, 4)), np.empty((0, 4))).shape == (0, 4)
 
 
 @pytest.mark.parametrize("name", PROBABILISTIC)
@@ -91,7 +91,7 @@ def test_sampling_converges_to_the_probabilities(name, iris):
         assert errors[1] < errors[0]
 
 
-def test_sampling_converges_for_two_labels_too(iris):
+def test_sampling_converges_for_two_labels(iris):
     X, y = iris
     for name in PROBABILISTIC:
         model = CLASSIFIERS[name](random_state=0).fit(X[50:], y[50:])
@@ -109,18 +109,18 @@ def test_probabilities_are_those_of_the_margins(iris):
         model = CLASSIFIERS[name](random_state=0).fit(X, y)
         mean, variance = model.margin(X)
         assert mean.shape == variance.shape == (150, 3)
-        np.testing.assert_allclose(model.predict_proba(X), chances.of_winning(mean, variance), rtol=1e-14)
+        np.testing.assert_allclose(model.predict_proba(X), winning_probabilities(mean, variance), rtol=1e-14)
     logistic = package.LogisticClassifier(bayesian=False, random_state=0).fit(X, y)
     scores = np.exp(logistic.decision_function(X))
     np.testing.assert_allclose(logistic.predict_proba(X), scores / scores.sum(axis=1, keepdims=True), rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["arow", "nherd", "sop"])
-def test_labels_that_are_seldom_updated_are_not_probable_for_that(name):
-    """Few rows of one label, and one that never comes: their variance is that of the prior."""
+def test_seldom_updated_labels_are_not_the_most_probable(name):
+    """One label has few rows, and two have none, so their variance is that of the prior."""
     X, y = load_digits(return_X_y=True)
     few = np.flatnonzero((y != 9) | (np.cumsum(y == 9) <= 3))
     model = CLASSIFIERS[name]().partial_fit(X[few], y[few], classes=range(12))
-    chance = model.predict_proba(X)
-    assert (np.argmax(chance, axis=1) == model.predict(X)).mean() > 0.999  # equal scores may be ranked either way
-    assert roc_auc_score(y == 0, chance[:, 0]) > 0.95
+    probability = model.predict_proba(X)
+    assert (np.argmax(probability, axis=1) == model.predict(X)).mean() > 0.999  # equal scores may be ranked either way
+    assert roc_auc_score(y == 0, probability[:, 0]) > 0.95

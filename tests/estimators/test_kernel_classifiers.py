@@ -19,7 +19,8 @@ from cwlearn.core.learner import Learner
 from cwlearn.core.rows import as_rows
 from cwlearn.core.states import base as state_module
 from cwlearn.core.states import kernel as kernel_state
-from cwlearn.core.states.kernel import Block, _csr
+from cwlearn.core.states.coefficients import Coefficients
+from cwlearn.core.states.kernel import _csr
 from cwlearn.core.training import Training
 from cwlearn.errors import DataError, ModelError
 from tests.cases import labelled_rows, random_rows, rule_id
@@ -294,7 +295,7 @@ def test_the_row_that_is_forgotten_is_the_one_that_is_missed_least():
 
     everything = np.arange(len(kept))
     losses = [fit(everything) - fit(np.delete(everything, i)) for i in everything]
-    assert learner.state.least() == np.argmin(losses)
+    assert learner.state.least_important() == np.argmin(losses)
 
 
 def test_a_lower_budget_holds_from_the_next_call(moons):
@@ -308,7 +309,7 @@ def test_a_lower_budget_holds_from_the_next_call(moons):
 
 def test_memory_for_kept_rows_is_asked_for_before_it_is_taken(monkeypatch):
     monkeypatch.setattr(state_module, "free_memory", lambda: 10**7)
-    block = Block(1.0)
+    block = Coefficients(1.0)
     with pytest.raises(
         MemoryError, match=r"the coefficients of 3,000 kept rows need .* a budget and so fewer rows need"
     ):

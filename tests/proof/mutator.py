@@ -23,15 +23,19 @@ FORMULAS: dict[str, dict[str, tuple[str, ...]] | None] = {
         **dict.fromkeys(("spread", "true_side", "rival_side", "solve", "move_to_average", "outranks"), ()),
         "add_block_to_average": (),
         "score_labels": ("scores[z]", "square", "variances[z]"),
-        "learn_labels": (),
+        **dict.fromkeys(("find_steps", "move_exactly", "move_rivals", "learn_labels"), ()),
     },
     "cwlearn/_kernels.pyx": {
         "add_to_average": ("average[0]", "average[j + 1]"),
         "learn_row": (),
-        "learn_rows": ("square", "scale", "C", "tally.loss", "tally.surprise", "tally.squares"),
+        "learn_rows": ("square", "scale", "C", "statistics.loss", "statistics.surprise", "statistics.squares"),
     },
-    "cwlearn/core/rules.py": dict.fromkeys(
-        ("kernel_fields", "prior_variance", "probability", "score", "score_variance", "second_order", "strength"), ()
+    **dict.fromkeys(
+        ("cwlearn/core/rule.py", "cwlearn/core/rules.py"),
+        dict.fromkeys(
+            ("kernel_fields", "prior_variance", "probability", "score", "score_variance", "second_order", "strength"),
+            (),
+        ),
     ),
 }
 BINARY = {  # name, operator, and what becomes of it

@@ -706,7 +706,7 @@ def test_labels_given_in_python_are_checked(text):
             package.train_svmlight(text, package.AROWClassifier(), labels=labels)
     model = package.train_svmlight(text, package.AROWClassifier(warm_start=True), labels=[1, -1])
     package.train_svmlight(text, model, labels=[1, -1])
-    with pytest.raises(ValueError, match="not those that learning began with"):
+    with pytest.raises(ValueError, match="labels must be those that the model has"):
         package.train_svmlight(text, model, labels=[5, 6])
 
 

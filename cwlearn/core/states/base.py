@@ -1,4 +1,4 @@
-"""The Gaussian over the weights, whatever its shape: what a learner asks of it."""
+"""The Gaussian over the weights: what a learner needs of it, whatever its shape."""
 
 from __future__ import annotations
 
@@ -11,23 +11,17 @@ from numpy.typing import NDArray
 
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.rows import Rows
+from cwlearn.core.rule import RuleFields
 from cwlearn.utils.machine import free_memory
 
 NONE: NDArray[np.float64] = np.empty(0)
-SLOTS = 8  # rivals of the true label that are spread out side by side
-LARGE = 1 << 25  # bytes for which it is worth a look at what is free
+SLOTS = 8  # rivals of the true label that are in scratch memory at the same time
+LARGE = 1 << 25  # bytes; smaller requests are not compared with the free memory
 
 
-class KernelRule(TypedDict):
-    """`_kernels.Rule`, as Python hands it over."""
+class KernelRule(RuleFields):
+    """The kernel's Rule struct, as Python passes it."""
 
-    kind: int
-    projection: int
-    phi: float
-    gain_factor: float
-    C: float
-    relative: bool
-    follows_rows: bool
     bias: float
     initial_variance: float
     floor: float
@@ -39,7 +33,7 @@ class KernelRule(TypedDict):
 
 
 class Statistics(TypedDict):
-    """What has been counted since the first row."""
+    """What is counted from the first row on."""
 
     rows: int
     updates: int
@@ -54,19 +48,21 @@ def new_statistics() -> Statistics:
     return Statistics(rows=0, updates=0, mistakes=0, unsolved=0, loss=0.0, surprise=0.0, squares=0.0)
 
 
-# `_kernels.Statistics`: the same in memory, where the kernel counts.
+# `_kernels.Statistics`: the same fields as a struct, which the kernel updates.
 STATISTICS = np.dtype([(name, type(zero)) for name, zero in new_statistics().items()])
 
 
 def scratch_of(longest: int, blocks: int, constraints: int = 1) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Where a kernel spreads out one row of up to `longest` features, or the two sides of a difference vector; each
-    call has its own, so that several threads may use one state."""
+    """Scratch memory of the kernel for a row of up to `longest` features, or for the blocks of a difference vector.
+
+    Each call has its own, so that several threads may use one state.
+    """
     lines = 4 if blocks == 1 else 5 + 2 * min(constraints, blocks - 1, SLOTS)
     return np.empty((lines, longest + 1)), np.empty((2, longest + 1), np.int64)
 
 
 class Stored(Protocol):
-    """An array of a model file: one of NumPy's, or a `sealed_archive.Member`, whose lines are read one by one."""
+    """An array of a model file: a NumPy array, or a `sealed_archive.Member`, which is read in parts."""
 
     @property
     def dtype(self) -> np.dtype[Any]: ...
@@ -85,41 +81,43 @@ Arrays = Mapping[str, Stored]  # of a model file, by name
 
 
 class Weights(NamedTuple):
-    """Some weights of a model file, each with its place: its number among all means, label by label within a feature,
-    of which the first is the intercept."""
+    """Some weights of a model file, each with its place.
+
+    The place is the number among all means: feature by feature, from the intercept on, and label by label within one.
+    """
 
     places: NDArray[np.int64]
     mean: NDArray[Any]
     variance: NDArray[Any]
-    average: NDArray[np.float64] = NONE  # see `DiagonalState.average`; empty, but for averaged rules
+    average: NDArray[np.float64] = NONE  # see `DiagonalState.average`; empty unless the rule is averaged
 
     def touched(self, prior_variance: float) -> NDArray[np.bool_]:
-        """Which of them are not as they were in the beginning."""
+        """Which of them have changed since the start."""
         return touched(self.mean, self.variance, self.average, prior_variance)
 
 
 def touched(
     mean: NDArray[Any], variance: NDArray[Any], average: NDArray[np.float64], prior_variance: float
 ) -> NDArray[np.bool_]:
-    """Which weights are not as they were in the beginning."""
-    found: NDArray[np.bool_] = (mean != 0) | (variance != prior_variance)
-    if average.size:  # a mean may have come back to 0
-        found |= average != 0
-    return found
+    """Which weights have changed since the start."""
+    changed: NDArray[np.bool_] = (mean != 0) | (variance != prior_variance)
+    if average.size:  # a mean may have returned to 0
+        changed |= average != 0
+    return changed
 
 
 class State(ABC):
     """A Gaussian over the weights of `blocks` labels (1: two labels, or a regression), each with an intercept.
 
-    Arrays that are returned have a line for the intercept, then one for each feature, and with several blocks a column
-    for each; those by row have a column for each block.
+    Arrays of weights have a line for the intercept, then one for each feature.  Arrays by row have a line for each row.
+    With several blocks both have a column for each block.
     """
 
-    kind: ClassVar[str]  # as a model file names it
+    kind: ClassVar[str]  # its name in a model file
     arrays_of: ClassVar[tuple[str, ...]]  # the names of its arrays in a model file
     blocks: int
     initial_variance: float
-    floor: float  # of the variance of any weight
+    floor: float  # a lower bound of every variance
 
     def __init__(self, blocks: int, initial_variance: float, floor: float, dtype: np.dtype[Any]) -> None:
         low, high = float(np.finfo(dtype).tiny), float(np.finfo(dtype).max)
@@ -130,12 +128,12 @@ class State(ABC):
             )
         self.blocks = blocks
         self.initial_variance = float(initial_variance)
-        self.floor = max(self.initial_variance * floor, low)  # a normal number: subnormal ones are slow
+        self.floor = max(self.initial_variance * floor, low)  # not subnormal: such numbers are slow
 
     @property
     @abstractmethod
     def dtype(self) -> np.dtype[Any]:
-        """Of the values of the rows that it learns from."""
+        """The type of the values of rows."""
 
     @property
     @abstractmethod
@@ -143,7 +141,7 @@ class State(ABC):
 
     @abstractmethod
     def grow(self, n_features: int) -> None:
-        """Add features at the end, with the prior; those that are there stay as they are."""
+        """Add features at the end, with the prior; existing ones do not change."""
 
     @abstractmethod
     def learn(
@@ -155,18 +153,23 @@ class State(ABC):
         rule: KernelRule,
         counts: NDArray[np.void],
     ) -> int:
-        """One pass over the rows in `order`; see `_kernels.learn_rows`.  `counts` (STATISTICS) is right at any time, even if
-        the pass is broken off."""
+        """Make one pass over the rows in `order`; return how many were learned.  See `_kernels.learn_rows`.
+
+        `counts` (STATISTICS) is correct at any time, even if the pass is interrupted.
+        """
 
     @abstractmethod
     def margins(
         self, rows: Rows, bias: float, inclusive: bool, only_mean: bool = False
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean and variance of the margin of every row, with several blocks by label; `only_mean` may save the time for
-        the variance, which is empty then.  Rows of a state that is not diagonal may have more features than it."""
+        """Mean and variance of the margin of every row; with several blocks, by label.
 
-    def reconfigure(self, kernel: KernelOptions | None) -> None:  # noqa: B027  most have nothing to change
-        """Take over options that may change once learning has begun."""
+        With `only_mean` the variance may be empty, which saves time.  If the state is not diagonal, rows may have more
+        features than it.
+        """
+
+    def reconfigure(self, kernel: KernelOptions | None) -> None:  # noqa: B027  most states have nothing to change
+        """Take over options that may change after learning has begun."""
 
     @property
     def prior_variance(self) -> float:
@@ -174,13 +177,12 @@ class State(ABC):
         return float(self.dtype.type(self.initial_variance))
 
     def effort(self, length: int, constraints: int) -> int:
-        """What a row of so many nonzeros, and rivals of the true label, costs to learn from, in nonzeros of a diagonal
-        state, about."""
+        """The approximate cost of learning from a row of `length` nonzeros, in nonzeros of a diagonal state."""
         return length
 
     @abstractmethod
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that it holds, for a model file."""
+        """Everything that a model file stores of it."""
 
     @abstractmethod
     def check_layouts(self, n_features: int, arrays: Arrays) -> None:
@@ -188,17 +190,18 @@ class State(ABC):
 
     @abstractmethod
     def restore(self, n_features: int, arrays: Arrays) -> None:
-        """Take over the arrays of a file, every number of which is checked; ValueError says what is not sound.
+        """Take over the arrays of a file and check every number; ValueError says what is wrong.
 
-        The state is as it was built, without any feature."""
+        The state must be new, without any feature.
+        """
 
     @abstractmethod
     def restored_bytes(self, n_features: int, arrays: Arrays) -> int:
-        """The memory that this takes, beside a few megabytes to read with."""
+        """The memory that the restored state takes, without the few megabytes for reading."""
 
 
 class LinearState(State):
-    """One that has the weights themselves."""
+    """A state that holds weights, not kept rows."""
 
     @property
     @abstractmethod
@@ -210,33 +213,38 @@ class LinearState(State):
 
     @property
     def touched(self) -> NDArray[np.bool_]:
-        """Which weights are not as they were in the beginning, in the shape of `mean`."""
+        """Which weights have changed since the start, in the shape of `mean`."""
         return touched(self.mean, self.variance, NONE, self.prior_variance)
 
     @abstractmethod
     def stored(self, n_features: int, arrays: Arrays) -> Iterator[Weights]:
-        """The weights of a file, some at a time, from the intercept on, and checked as in `restore`; those that are
-        left out are as they were in the beginning."""
+        """The weights of a file, some at a time, from the intercept on, checked as in `restore`.
+
+        Weights that are left out have not changed since the start.
+        """
 
     @abstractmethod
     def natural(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Precision A and A mu, where a line is a weight: of diagonal ones as `mean`, else a matrix for each block
-        (along the last axis) and, by block, a column."""
+        """Precision A and A mu, with a line for each weight.
+
+        A diagonal state has both in the shape of `mean`.  Otherwise A is a matrix for each block, along the last axis,
+        and A mu has a column for each block.
+        """
 
     @abstractmethod
     def set_natural(self, precision: NDArray[np.float64], place: NDArray[np.float64]) -> None:
-        """Be the Gaussian of these, for as many weights as there are."""
+        """Become the Gaussian with these, for as many weights as the state has."""
 
     @abstractmethod
     def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Covariance and mean, in the same form."""
+        """Covariance and mean, in the same shapes."""
 
     @abstractmethod
     def set_moments(self, covariance: NDArray[np.float64], mean: NDArray[np.float64]) -> None: ...
 
 
 def check_memory(size: int, more: int, what: str, instead: str) -> None:
-    """Refuse politely what the machine cannot hold, before it is taken: `more` bytes, which make it `size`."""
+    """Refuse to take `more` bytes, `size` in all, if so many are not free.  The error says what would need less."""
     if more >= LARGE and size > (free := free_memory()):
         raise MemoryError(f"{what} need {size:,} bytes; {free:,} are free; {instead} need less")
 
@@ -248,6 +256,6 @@ def check_layout(name: str, array: Stored, dtype: Any, shape: tuple[int, ...]) -
 
 
 def check_finite(name: str, numbers: NDArray[Any]) -> None:
-    """Refuse numbers of a model file that are none."""
+    """Refuse numbers of a model file that are not finite."""
     if not np.isfinite(numbers).all():
         raise ValueError(f"its {name} holds numbers that are not finite")

@@ -1,7 +1,8 @@
-"""The diagonal Gaussian over the weights: its numbers, and the two passes over rows."""
+"""The diagonal Gaussian over the weights, and the two passes over rows: learning and scoring."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
@@ -22,25 +23,15 @@ from cwlearn.core.states.base import (
     touched,
 )
 from cwlearn.native import learn_rows, margin_rows
+from cwlearn.utils.growable import GrowableArray
 
-WEIGHTS_AT_ONCE = 1 << 18  # of those that are read from a file, or changed: a few megabytes
-
-
-def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:
-    """An array of `size` rows that begins with `array`: a view of the memory that `array` is the beginning of, or of
-    new memory with room for half as many again, which costs nothing until it is touched."""
-    room = array.base
-    if not (isinstance(room, np.ndarray) and room.dtype == array.dtype and room.shape[1:] == array.shape[1:]
-            and room.ctypes.data == array.ctypes.data and len(room) >= size):  # fmt: skip
-        room = np.empty((max(size, len(array) + len(array) // 2), *array.shape[1:]), array.dtype)
-        room[: len(array)] = array
-    return room[:size]
+WEIGHTS_AT_ONCE = 1 << 18  # read from a file, or changed, in one step: a few megabytes
 
 
 class DiagonalState(LinearState):
-    """Cells of (mean, variance): number 0 is the intercept, number j + 1 is feature j.
+    """Cells of (mean, variance).  Cell 0 is the intercept, cell j + 1 is feature j.
 
-    With one block, mean and variance of a cell are numbers; with several, one for each label, lines of so many.
+    With one block, a cell holds two numbers.  With several, it holds the means of all labels, then their variances.
     """
 
     kind: ClassVar[str] = "diagonal"
@@ -51,9 +42,8 @@ class DiagonalState(LinearState):
     ) -> None:
         super().__init__(blocks, initial_variance, floor, dtype)
         by_label = () if blocks == 1 else (blocks,)
-        self.cells: NDArray[Any] = np.empty((0, 2, *by_label), dtype)
-        self.average: NDArray[np.float64] = np.empty((0, *by_label)) if averaged else NONE
-        self._averaged = averaged
+        self._cells = GrowableArray(dtype, (2, *by_label))
+        self._average = GrowableArray(np.float64, by_label) if averaged else None
         self.grow(n_features)
 
     @staticmethod
@@ -62,34 +52,48 @@ class DiagonalState(LinearState):
         return (n_features + 1) * blocks * (2 * dtype.itemsize + (8 if averaged else 0))
 
     def grow(self, n_features: int) -> None:
-        old, size = len(self.cells), n_features + 1
+        old, size = self._cells.size, n_features + 1
         if size > old:
             self._check_memory(n_features)
-            cells, average = _longer(self.cells, size), self.average
-            if self.blocks == 1:  # both as one number: twice as fast
-                cells.view(np.result_type(cells, np.complex64))[old:] = complex(0, self.initial_variance)
-            else:
-                cell = np.repeat(np.array([0, self.initial_variance], cells.dtype), self.blocks)
-                cells.reshape(size, -1)[old:] = cell
-            if self._averaged:
-                average = _longer(average, size)
-                average[old:] = 0
-            self.cells, self.average = cells, average  # last, for whoever looks at them after an interruption
+            new_cell = np.repeat(np.array([0, self.initial_variance], self.dtype), self.blocks)
+            whole_cell = np.dtype((np.void, new_cell.nbytes))  # copied as one item: many times as fast as by number
+            cells = self._cells.extended(size).reshape(size, -1).view(whole_cell)
+            cells[old:] = new_cell.view(whole_cell)
+            if self._average is not None:
+                self._average.extended(size)[old:] = 0
+            self._set_size(size)  # last, so that an interruption leaves a sound state
+
+    def _set_size(self, size: int) -> None:
+        self._cells.size = size
+        if self._average is not None:
+            self._average.size = size
 
     def _check_memory(self, n_features: int) -> None:
-        size, now = (
-            self.nbytes(n, self.blocks, self.cells.dtype, self._averaged) for n in (n_features, self.n_features)
-        )
+        size, now = (self.nbytes(n, self.blocks, self.dtype, self.averaged) for n in (n_features, self.n_features))
         labels = f" x {self.blocks:,} labels" if self.blocks > 1 else ""
         check_memory(size, size - now, f"{n_features:,} features{labels}", "fewer or hashed ones")
 
     @property
+    def cells(self) -> NDArray[Any]:
+        return self._cells.values
+
+    @property
+    def averaged(self) -> bool:
+        """Whether the state holds what averaged rules need."""
+        return self._average is not None
+
+    @property
+    def average(self) -> NDArray[np.float64]:
+        """By mean, the sum over updates of (rows before the update) * (change of the mean).  Empty if not averaged."""
+        return NONE if self._average is None else self._average.values
+
+    @property
     def dtype(self) -> np.dtype[Any]:
-        return self.cells.dtype
+        return self._cells.dtype
 
     @property
     def n_features(self) -> int:
-        return len(self.cells) - 1
+        return self._cells.size - 1
 
     @property
     def mean(self) -> NDArray[Any]:
@@ -150,10 +154,12 @@ class DiagonalState(LinearState):
         return mean, variance
 
     def changed(self, change: Callable[[NDArray[Any], NDArray[Any], NDArray[np.float64]], None]) -> DiagonalState:
-        """A copy to predict with, after `change` has had its means and variances, and the averages, some at a time."""
-        state = object.__new__(DiagonalState)
-        state.blocks, state.initial_variance, state.floor = self.blocks, self.initial_variance, self.floor
-        state.cells, state.average, state._averaged = self.cells.copy(), NONE, False
+        """A copy without averages, whose means and variances `change` has changed in place, some lines at a time.
+
+        `change` gets means, variances and the averages of this state.
+        """
+        state = copy.copy(self)
+        state._cells, state._average = copy.deepcopy(self._cells), None
         for lines in _slices(len(state.cells), WEIGHTS_AT_ONCE // self.blocks):
             change(state.mean[lines], state.variance[lines], self.average[lines])
         return state
@@ -166,7 +172,8 @@ class DiagonalState(LinearState):
 
     def set_natural(self, precision: NDArray[np.float64], place: NDArray[np.float64]) -> None:
         covariance = 1 / precision
-        covariance[precision == 1 / self.prior_variance] = self.prior_variance  # untouched, and stays so to the bit
+        # Exact for untouched weights, so that they stay untouched.
+        covariance[precision == 1 / self.prior_variance] = self.prior_variance
         self.set_moments(covariance, place / precision)
 
     def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -179,8 +186,10 @@ class DiagonalState(LinearState):
     # -- model files ---------------------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All weights, or those that were touched, where that is smaller: `places` then tells which ones they are, by
-        their number in the array of means."""
+        """All weights or, where that is smaller, those that were touched.
+
+        `places` are then the numbers of the touched weights in the array of means.
+        """
         cells, average, places = self.cells, self.average, np.empty(0, np.int64)
         pair = 2 * cells.itemsize
         if sum(map(len, self._touched_places())) * (pair + places.itemsize) < cells.nbytes:
@@ -191,33 +200,34 @@ class DiagonalState(LinearState):
         return {"cells": cells, "average": average, "places": places}
 
     def _touched_places(self) -> Iterator[NDArray[np.int64]]:
-        """Some at a time; the first of all places is always there, so that there is one."""
+        """The places of touched weights, some at a time.  The first weight is always one: no place would mean all."""
         for lines in _slices(len(self.cells), WEIGHTS_AT_ONCE // self.blocks):
-            found = touched(self.mean[lines], self.variance[lines], self.average[lines], self.prior_variance)
-            found.reshape(-1)[0] |= lines.start == 0
-            yield np.flatnonzero(found) + lines.start * self.blocks
+            changed = touched(self.mean[lines], self.variance[lines], self.average[lines], self.prior_variance)
+            changed.reshape(-1)[0] |= lines.start == 0
+            yield np.flatnonzero(changed) + lines.start * self.blocks
 
     def check_layouts(self, n_features: int, arrays: Arrays) -> None:
         count = len(arrays["places"])
         shape = (count, 2) if count else (n_features + 1, *self.cells.shape[1:])
-        check_layout("state", arrays["cells"], self.cells.dtype, shape)
-        check_layout("average", arrays["average"], np.float64, (shape[0], *shape[2:]) if self._averaged else (0,))
+        check_layout("state", arrays["cells"], self.dtype, shape)
+        check_layout("average", arrays["average"], np.float64, (shape[0], *shape[2:]) if self.averaged else (0,))
         check_layout("places", arrays["places"], np.int64, (count,))
 
     def restored_bytes(self, n_features: int, arrays: Arrays) -> int:
-        return self.nbytes(n_features + 1, self.blocks, self.cells.dtype, self._averaged)
+        return self.nbytes(n_features + 1, self.blocks, self.dtype, self.averaged)
 
     def restore(self, n_features: int, arrays: Arrays) -> None:
-        """With room for one feature more, so that `predict` can add one for all that it has never seen."""
+        """Has memory for one feature more, so that `predict` can add one for all features that are new to the model."""
         self.check_layouts(n_features, arrays)
         self._check_memory(n_features)
         size, sparse = n_features + 1, len(arrays["places"]) > 0
         if sparse:
             self.grow(n_features + 1)
-            self.cells, self.average = self.cells[:size], self.average[:size]
-        else:  # all of them will be filled
-            self.cells = np.empty((size + 1, *self.cells.shape[1:]), self.cells.dtype)[:size]
-            self.average = np.empty((size + 1, *self.average.shape[1:]))[:size] if self._averaged else NONE
+        else:  # the file fills all of them
+            self._cells.extended(size + 1)
+            if self._average is not None:
+                self._average.extended(size + 1)
+        self._set_size(size)
         for at, cells, average in self._parts(n_features, arrays):
             if not sparse:
                 self.cells[at] = cells
@@ -225,7 +235,7 @@ class DiagonalState(LinearState):
                 if self.blocks > 1:
                     at = np.divmod(at, self.blocks)  # feature and label
                 self.mean[at], self.variance[at] = cells[:, 0], cells[:, 1]
-            if self._averaged:
+            if self.averaged:
                 self.average[at] = average
 
     def stored(self, n_features: int, arrays: Arrays) -> Iterator[Weights]:
@@ -235,12 +245,14 @@ class DiagonalState(LinearState):
             yield Weights(places, cells[:, 0].reshape(-1), cells[:, 1].reshape(-1), average.reshape(-1))
 
     def _parts(self, n_features: int, arrays: Arrays) -> Iterator[tuple[Any, NDArray[Any], NDArray[np.float64]]]:
-        """What a file has, some at a time, and checked: cells and averages, after the lines that they fill or, where
-        only some of the weights are there, their places."""
+        """The cells and averages of a file, some at a time, and checked.
+
+        Before them comes where they belong: a slice of lines or, if the file has only touched weights, their places.
+        """
         where, last = arrays["places"], -1
         for lines in _slices(len(arrays["cells"]), WEIGHTS_AT_ONCE // (1 if len(where) else self.blocks)):
             cells, places = arrays["cells"][lines], where[lines]
-            average = arrays["average"][lines] if self._averaged else NONE
+            average = arrays["average"][lines] if self.averaged else NONE
             check_finite("state", cells)
             check_finite("average", average)
             if not ((cells[:, 1] >= self.floor).all() and (cells[:, 1] <= self.initial_variance).all()):
@@ -255,7 +267,7 @@ class DiagonalState(LinearState):
 
 
 def _slices(count: int, step: int) -> Iterator[slice]:
-    """So many lines, some at a time."""
+    """Slices of `step` lines that cover `count` lines."""
     step = max(1, step)
     for start in range(0, count, step):
         yield slice(start, min(start + step, count))

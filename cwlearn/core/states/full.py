@@ -1,12 +1,12 @@
 """The Gaussian with a full covariance: one matrix for each block of weights, changed in place by BLAS.
 
-A row costs a product Sx and a rank-one change of S, each of which passes over one triangle of S once; the other one
-stays 0.  A row of few features needs only its columns of S for the product.
+A row costs a product Sx and a rank-one change of S.  Each passes over one triangle of S; the other triangle stays 0.  A
+row of few features needs only its columns of S for the product.
 
-Symmetry cannot be lost, there being one triangle only.  Positive definiteness can, by rounding, in a direction whose
-variance has fallen to some 1e-16 of others.  No row makes the variance along itself less than FLOOR of the initial one;
-where a row finds one that is less all the same, or even negative, S gets as much of the unit matrix added as it takes:
-a little less confidence in all weights, a sound matrix, and the row is learned from.
+With one triangle, S is always symmetric.  But rounding may cost positive definiteness in a direction whose variance has
+fallen to about 1e-16 of others.  No row makes the variance along itself less than FLOOR of the initial one.  If a row
+meets a smaller or negative variance all the same, a multiple of the unit matrix is added to S: the model is a little
+less confident, S is sound again, and the row is learned from.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from cwlearn.core.rows import Rows
 from cwlearn.core.states.base import NONE, Arrays, LinearState, Weights, check_finite, check_layout, check_memory
 from cwlearn.core.states.projected import ROW_EFFORT, ProjectedState, View
 
-# No row makes the variance along itself less than this part of the initial one.  Sums in double are wrong by some 2^-52
-# of the largest number, so a matrix can tell no smaller variance from nothing; this is far above it.
+# No row makes the variance along itself less than this part of the initial one.  It is far above the rounding errors of
+# sums in double, about 2^-52 of the largest number.
 FLOOR = 2.0**-40
-SPARSE = 64  # a product takes columns one by one if that many times their number is less than all of them
-ROWS_AT_ONCE = 256  # of a product with many rows
+SPARSE = 64  # a product uses single columns if so many times their number is less than all columns
+ROWS_AT_ONCE = 256  # rows in one matrix product
 
 
 class FullState(ProjectedState, LinearState):
-    """Mean and covariance by block; number 0 is the intercept, number j + 1 is feature j."""
+    """Mean and covariance by block.  Weight 0 is the intercept, weight j + 1 is feature j."""
 
     kind: ClassVar[str] = "full"
     arrays_of: ClassVar[tuple[str, ...]] = ("means", "triangles")
@@ -40,7 +40,7 @@ class FullState(ProjectedState, LinearState):
         super().__init__(blocks, initial_variance, FLOOR, np.dtype(np.float64))
         self.means: NDArray[np.float64] = np.empty((blocks, 0))
         self.covariances: NDArray[np.float64] = np.empty((0, 0, blocks), order="F")  # lower triangles
-        self.repairs = 0  # times that a variance had been lost
+        self.repairs = 0  # how often a variance was lost to rounding
         self.grow(n_features)
 
     @staticmethod
@@ -93,7 +93,7 @@ class FullState(ProjectedState, LinearState):
         return [self.covariances[:, :, block] for block in range(self.blocks)]
 
     def covariance(self, block: int) -> NDArray[np.float64]:
-        """The whole matrix of a block."""
+        """The symmetric matrix of a block."""
         lower = self.covariances[:, :, block]
         return lower + np.tril(lower, -1).T
 
@@ -112,22 +112,22 @@ class FullState(ProjectedState, LinearState):
         self, rows: Rows, bias: float, inclusive: bool, only_mean: bool = False
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         only_mean = only_mean and not inclusive
-        rows, unseen = self._known(rows)
+        rows, new_squares = self._without_new_features(rows)
         shape = (rows.n_rows, self.blocks)
         mean, variance = np.empty(shape), np.empty((0, self.blocks) if only_mean else shape)
         with np.errstate(over="ignore", invalid="ignore"):
             self._fill_margins(rows, bias, mean, variance)
         if not only_mean:
-            variance += self.initial_variance * unseen[:, None]
+            variance += self.initial_variance * new_squares[:, None]
             np.maximum(variance, self.floor * (rows.squares + bias * bias)[:, None], out=variance)
-        if inclusive:  # SOP: the row itself is in the correlation matrix (its full form, where no sign changes)
+        if inclusive:  # SOP counts the row itself into the correlation matrix; the signs stay the same
             mean /= 1 + variance
         if self.blocks == 1:
             mean, variance = mean[:, 0], variance[:, 0]
         return mean, NONE if only_mean else variance
 
     def _fill_margins(self, rows: Rows, bias: float, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> None:
-        """Means and, if there is room for them, variances, many rows at a time."""
+        """Fill in means and, unless `variance` is empty, variances, many rows at a time."""
         for start in range(0, rows.n_rows, ROWS_AT_ONCE):
             stop = min(start + ROWS_AT_ONCE, rows.n_rows)
             x = dense(rows.part(start, stop), bias, self.n_features)
@@ -136,8 +136,8 @@ class FullState(ProjectedState, LinearState):
                 products = dsymm(1.0, self.covariances[:, :, block], x.T, lower=1)
                 variance[start:stop, block] = np.einsum("ji,ij->i", products, x)
 
-    def _known(self, rows: Rows) -> tuple[Rows, NDArray[np.float64]]:
-        """Rows without the features that are beyond the last one here, and the squares of these, by row."""
+    def _without_new_features(self, rows: Rows) -> tuple[Rows, NDArray[np.float64]]:
+        """Rows without features that the state does not have, and the sum of the squares of these, by row."""
         if rows.n_features <= self.n_features:
             return rows, np.zeros(rows.n_rows)
         known = rows.indices < self.n_features
@@ -169,7 +169,7 @@ class FullState(ProjectedState, LinearState):
     # -- model files ---------------------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The triangles are packed column by column, block by block."""
+        """Triangles are stored column by column, block by block."""
         size = len(self.covariances)
         triangles = np.empty((self.blocks, size * (size + 1) // 2))
         for matrix, triangle in zip(self.matrices, triangles, strict=True):
@@ -210,12 +210,13 @@ class FullState(ProjectedState, LinearState):
         for block, j, column in self._columns(n_features, arrays):
             check_finite("covariance", column)
             variances[block, j] = column[0]
-        if not ((variances > 0).all() and (variances <= 2 * self.initial_variance).all()):  # repairs add a little
+        # Repairs may raise a variance a little above the initial one.
+        if not ((variances > 0).all() and (variances <= 2 * self.initial_variance).all()):
             raise ValueError("its variances are not between 0 and the initial variance")
         return variances
 
     def _columns(self, n_features: int, arrays: Arrays) -> Iterator[tuple[int, int, NDArray[np.float64]]]:
-        """The columns of the triangles of a file, each with its block and its number, from the diagonal down."""
+        """The columns of the triangles of a file, from the diagonal down, each after its block and its number."""
         numbers, start = arrays["triangles"].reshape(-1), 0
         for block in range(self.blocks):
             for j in range(n_features + 1):
@@ -224,13 +225,13 @@ class FullState(ProjectedState, LinearState):
                 start = stop
 
     def _check_column(self, j: int, column: NDArray[np.float64], variance: NDArray[np.float64]) -> None:
-        """|correlation| <= 1, but for rounding."""
+        """Refuse |correlation| > 1, except for rounding."""
         if not (np.abs(column) <= np.sqrt(variance[j]) * np.sqrt(variance[j:]) + self.floor).all():
             raise ValueError(f"its covariances of weight {j} are larger than its variances allow")
 
 
 class _RowView(View):
-    """A row spread out over all features, and the products of it that are at work."""
+    """A row as a dense vector, and its products with the covariances."""
 
     def __init__(self, state: FullState, bias: float) -> None:
         self._state = state
@@ -239,7 +240,7 @@ class _RowView(View):
         self._products: dict[int, NDArray[np.float64]] = {}  # Sx by label
 
     def look(self, columns: NDArray[Any], length: float) -> None:
-        """At the row that has been put into x."""
+        """Measure the row in x."""
         self._columns = columns
         self.length = length
         self.means = self._state.means @ self.x
@@ -251,7 +252,7 @@ class _RowView(View):
         self._products[label] = product
         v = float(self.x @ product)
         least = self._state.floor * self.length * self.length
-        if v < least:  # lost, or never more than this: see the head of this file
+        if v < least:  # lost to rounding: see the head of this file
             missing = (least - v) / (self.length * self.length)
             S[np.diag_indices(len(S))] += missing
             product += missing * self.x
@@ -274,18 +275,18 @@ class _RowView(View):
         product = self._products[label]
         if shrink:
             dsyr(-shrink, product, lower=1, a=self._state.covariances[:, :, label], overwrite_a=1)
-        product *= along  # in place: if memory could run out here, a row might be learned by half
+        product *= along  # in place: an allocation could fail here, and leave a row half learned
         self._state.means[label] += product
 
 
 def _inverse(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of a positive definite matrix, symmetric to the bit."""
+    """The inverse of a positive definite matrix, exactly symmetric."""
     inverse = np.linalg.inv(matrix)
     return (inverse + inverse.T) / 2
 
 
 def dense(rows: Rows, bias: float, n_features: int) -> NDArray[np.float64]:
-    """Rows as lines of a matrix, the intercept first."""
+    """Rows as a dense matrix, whose first column is the intercept."""
     x = np.zeros((rows.n_rows, n_features + 1))
     x[:, 0] = bias
     x[np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr)), rows.indices + 1] = rows.values

@@ -1,20 +1,19 @@
 """The Gaussian in the dual form of the representer theorems (N8 theorem 2, A9 lemma 1), for any kernel.
 
-Nothing is held but rows that were updated on, and for each block of weights coefficients nu and a matrix Psi of them:
+The state keeps the rows that caused an update and, for each block of weights, coefficients nu and a matrix Psi:
 
     mu = X'nu,   S = a I + X'Psi X      so that      mu.x = nu.k,   x'Sx = a K(x, x) + k'Psi k,   k = K(X, x)
 
-In these terms Sx = a x + X'(Psi k) is a vector c: Psi k on the kept rows, and a on x itself, which is kept from now on.
-An intercept is a feature that is always 1, so it adds 1 to the kernel.
+In these terms Sx = a x + X'(Psi k) has the coefficients Psi k on the kept rows, and a on x itself, which is kept from
+now on.  An intercept is a feature that is always 1, so it adds 1 to the kernel.
 
-A row that is kept already is not kept twice.  To forget row i is to take out what it had added to the natural
-parameters S^-1 and S^-1 mu, as if it had never been learned from.  With S^-1 = I/a + X'GX, G diagonal, that is the
-inverse of Woodbury's formula:
+No row is kept twice.  To forget row i means to take out what it added to the natural parameters S^-1 and S^-1 mu, as if
+it had never been learned from.  With S^-1 = I/a + X'GX, G diagonal, this is the inverse of Woodbury's formula:
 
     nu -= Psi_i nu_i / Psi_ii,   Psi -= Psi_i Psi_i' / Psi_ii      so that line and column i are 0, and S has grown
 
-and nu_i^2 / |Psi_ii| is how much worse the mean fits what was learned (as in sparse online Gaussian processes: Csato,
-Opper, "Sparse On-Line Gaussian Processes", 2002).  Beyond a budget the row with the least of it goes.
+The mean then fits what was learned worse by nu_i^2 / |Psi_ii| (as in sparse online Gaussian processes: Csato, Opper,
+"Sparse On-Line Gaussian Processes", 2002).  Beyond a budget, the row with the smallest such loss is forgotten.
 """
 
 from __future__ import annotations
@@ -33,98 +32,27 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.rows import Rows
 from cwlearn.core.states.base import NONE, Arrays, check_finite, check_layout, check_memory
-from cwlearn.core.states.full import pack, unpack
+from cwlearn.core.states.coefficients import Coefficients, coefficients_bytes, triangle_size
 from cwlearn.core.states.projected import ROW_EFFORT, ProjectedState, View
 from cwlearn.errors import DataError, listed
 
-# No row makes the variance along itself less than this part of the initial one.  It is a sum of numbers as large as the
-# latter, however small it gets, and the more confident a row, the larger its entries in Psi: so the limit is higher
-# than that of a matrix S, and lets Psi grow to 2^20 or so, far from where the sums lose their meaning.
+# No row makes the variance along itself less than this part of the initial one.  The variance is a sum of numbers as
+# large as the initial one, however small it gets, and the more confident a row, the larger its entries in Psi.  So the
+# limit is higher than that of `full`: Psi can grow to about 2^20, far from where rounding would matter.
 FLOOR = 2.0**-20
-ROWS_AT_ONCE = 128  # whose kernels are computed together
+ROWS_AT_ONCE = 128  # rows whose kernels are computed together
 TAKE_CSR = ("cosine", "laplacian", "linear", "poly", "polynomial", "rbf", "sigmoid")
 TINY = 1e-100
-INDEFINITE = 1e-3  # of the initial variance: no rounding makes a variance as negative as that
-FEW = 1024  # features, up to which matrices are always dense
-ROW_BYTES = 1024  # that a kept row takes, beside its numbers: objects of Python
-DENSE = 0.1  # and beyond it, where this part of the values or more are not 0
+INDEFINITE = 1e-3  # rounding never makes a variance as negative as this part of the initial one
+FEW_FEATURES = 1024  # matrices with at most so many columns are always dense
+DENSE = 0.1  # others are dense if at least this part of their values is not 0
+ROW_BYTES = 1024  # memory of a kept row beside its numbers: Python objects
 
 Row = tuple[NDArray[np.int64], NDArray[np.float64]]  # columns and values
 
 
-class Block:
-    """The coefficients of one block of weights, over `members`, numbers of kept rows.
-
-    Arrays have room for more members, for which they hold zeros: BLAS wants whole matrices.
-    """
-
-    def __init__(self, a: float) -> None:
-        self.a = a  # the initial variance, and what repairs have added to it
-        self.n = 0
-        self.members: NDArray[np.int64] = np.empty(0, np.int64)
-        self.nu: NDArray[np.float64] = np.empty(0)
-        self.psi: NDArray[np.float64] = np.empty((0, 0), order="F")  # its lower triangle
-
-    def make_room(self, n: int) -> None:
-        if n > len(self.nu):
-            room = _room(n)
-            check_memory(
-                8 * room * room, 8 * room * room, f"the coefficients of {n:,} kept rows", "a budget and so fewer rows"
-            )
-            members, nu, psi = np.zeros(room, np.int64), np.zeros(room), np.zeros((room, room), order="F")
-            members[: self.n], nu[: self.n] = self.members[: self.n], self.nu[: self.n]
-            psi[: self.n, : self.n] = self.psi[: self.n, : self.n]
-            self.members, self.nu, self.psi = members, nu, psi
-
-    def kernels(self, k: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Those of the members, from those of all kept rows (along the last axis), and zeros."""
-        mine = np.zeros((*k.shape[:-1], len(self.nu)))
-        mine[..., : self.n] = k[..., self.members[: self.n]]
-        return mine
-
-    def place_of(self, row: int) -> int:
-        """The place of a kept row among the members, where it may be new; there must be room."""
-        found = np.flatnonzero(self.members[: self.n] == row)
-        if len(found):
-            return int(found[0])
-        self.members[self.n] = row
-        self.n += 1
-        return self.n - 1
-
-    def forget(self, row: int) -> None:
-        """Take a kept row out; the last member takes its place."""
-        found = np.flatnonzero(self.members[: self.n] == row)
-        if not len(found):
-            return
-        place, last = int(found[0]), self.n - 1
-        gone = self._column(place)
-        if gone[place] < 0:
-            self.nu -= gone * (self.nu[place] / gone[place])
-            dsyr(-1 / gone[place], gone, lower=1, a=self.psi, overwrite_a=1)
-        self._set_column(place, np.zeros_like(gone))
-        if place != last:
-            moved = self._column(last)
-            self._set_column(last, np.zeros_like(moved))
-            moved[place], moved[last] = moved[last], 0
-            self._set_column(place, moved)
-            self.members[place], self.nu[place] = self.members[last], self.nu[last]
-        self.nu[last] = 0
-        self.n = last
-
-    def rename(self, row: int, new: int) -> None:
-        """A kept row has got another number."""
-        members = self.members[: self.n]
-        members[members == row] = new
-
-    def _column(self, j: int) -> NDArray[np.float64]:
-        return np.concatenate([self.psi[j, :j], self.psi[j:, j]])
-
-    def _set_column(self, j: int, column: NDArray[np.float64]) -> None:
-        self.psi[j, :j], self.psi[j:, j] = column[:j], column[j:]
-
-
 class KernelState(ProjectedState):
-    """Kept rows, and coefficients of them by block."""
+    """Kept rows, and their coefficients by block."""
 
     kind: ClassVar[str] = "kernel"
     arrays_of: ClassVar[tuple[str, ...]] = (
@@ -134,12 +62,12 @@ class KernelState(ProjectedState):
     def __init__(self, n_features: int, blocks: int, initial_variance: float, options: KernelOptions) -> None:
         super().__init__(blocks, initial_variance, FLOOR, np.dtype(np.float64))
         self.options = options
-        self.gamma: float | None = None  # of the kernel; it may depend on the first rows
+        self.gamma: float | None = None  # None until the first rows are known
         self.kept: list[Row] = []  # columns and values
-        self.by_block = [Block(self.initial_variance) for _ in range(blocks)]
+        self.by_block = [Coefficients(self.initial_variance) for _ in range(blocks)]
         self._n_features = n_features
-        self._keys: list[bytes] = []  # what the kept rows hold, in short
-        self._numbers: dict[bytes, int] = {}  # of the kept rows, by key
+        self._keys: list[bytes] = []  # digests of the kept rows
+        self._numbers: dict[bytes, int] = {}  # numbers of the kept rows, by key
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -171,10 +99,9 @@ class KernelState(ProjectedState):
     # -- kernels -------------------------------------------------------------------------------------------------------
 
     def _matrices(self, rows: list[Row], width: int) -> tuple[Any, Any]:
-        """Rows, and the kept ones, as scikit-learn wants them: dense or, where there are many features and few values
-        and the kernel can do with it, CSR, both alike."""
+        """Rows and the kept rows as matrices: both CSR, if they are sparse and the kernel takes CSR, or both dense."""
         values = sum(len(values) for _, values in rows)
-        sparse = self.options.kernel in TAKE_CSR and width > FEW and values < DENSE * len(rows) * width
+        sparse = self.options.kernel in TAKE_CSR and width > FEW_FEATURES and values < DENSE * len(rows) * width
         x, kept = (_csr(some, width) for some in (rows, self.kept))
         if sparse:
             return x, kept
@@ -183,13 +110,13 @@ class KernelState(ProjectedState):
         return x.toarray(), kept.toarray()
 
     def gram(self, A: Any, B: Any, bias: float) -> NDArray[np.float64]:
-        """The kernels of the rows of two matrices, with what an intercept adds."""
+        """The kernels of the rows of two matrices, plus what the intercept adds."""
         options = self.options
         if not (A.shape[0] and B.shape[0]):
             return np.empty((A.shape[0], B.shape[0]))
         if callable(options.kernel):
-            found = options.kernel(A, B)
-            kernels = np.asarray(found.toarray() if hasattr(found, "toarray") else found, np.float64)
+            returned = options.kernel(A, B)
+            kernels = np.asarray(returned.toarray() if hasattr(returned, "toarray") else returned, np.float64)
             expected = (A.shape[0], B.shape[0])
             if kernels.shape != expected:
                 raise DataError(f"the kernel returned an array of shape {kernels.shape} instead of {expected}")
@@ -209,7 +136,7 @@ class KernelState(ProjectedState):
         return np.asarray(kernels, np.float64) + bias * bias
 
     def begin(self, rows: Rows) -> None:
-        """Settle gamma by the rows that learning begins with, as scikit-learn's SVC does."""
+        """Choose gamma from the first rows, as scikit-learn's SVC does."""
         gamma = self.options.gamma
         if self.gamma is None:
             if gamma == "scale":
@@ -235,7 +162,7 @@ class KernelState(ProjectedState):
                 yield _RowView(self, row, t, known, own)
 
     def keep(self, row: Row) -> tuple[int, bool]:
-        """The number of a row among the kept ones, and whether it is new there."""
+        """The number of a row among the kept ones, and whether it is new."""
         key = hashlib.blake2b(row[0].tobytes() + row[1].tobytes(), digest_size=16).digest()
         number = self._numbers.setdefault(key, len(self.kept))
         if number < len(self.kept):
@@ -244,17 +171,18 @@ class KernelState(ProjectedState):
         self._keys.append(key)
         return number, True
 
-    def least(self) -> int:
-        """The kept row that can be forgotten with the least harm."""
-        harm = np.zeros(len(self.kept))
+    def least_important(self) -> int:
+        """The number of the kept row whose loss changes the means least."""
+        importance = np.zeros(len(self.kept))
         for block in self.by_block:
             n = block.n
-            diagonal = np.maximum(-np.diagonal(block.psi)[:n], TINY)  # 0 where confidence is 0.5: S never changes
-            harm[block.members[:n]] += block.nu[:n] ** 2 / diagonal
-        return int(np.argmin(harm))
+            # The diagonal is 0 if the confidence is 0.5, which leaves S unchanged.
+            diagonal = np.maximum(-np.diagonal(block.psi)[:n], TINY)
+            importance[block.members[:n]] += block.nu[:n] ** 2 / diagonal
+        return int(np.argmin(importance))
 
     def forget(self, number: int) -> None:
-        """Forget a kept row; the last one gets its number."""
+        """Forget a kept row; the last kept row gets its number."""
         last = len(self.kept) - 1
         for block in self.by_block:
             block.forget(number)
@@ -265,13 +193,14 @@ class KernelState(ProjectedState):
         self.kept.pop()
         self._keys.pop()
 
-    def keep_to_budget(self) -> Iterator[tuple[int, int]]:
-        """Forget what is too much; the numbers of those that go, and of the last ones, which get these numbers."""
-        gone = []
+    def keep_to_budget(self) -> list[tuple[int, int]]:
+        """Forget rows beyond the budget; return the number of each, and the number of the row that takes its place."""
+        replaced = []
         while self.options.budget is not None and len(self.kept) > self.options.budget:
-            gone.append((self.least(), len(self.kept) - 1))
-            self.forget(gone[-1][0])
-        return iter(gone)
+            number, last = self.least_important(), len(self.kept) - 1
+            self.forget(number)
+            replaced.append((number, last))
+        return replaced
 
     def margins(
         self, rows: Rows, bias: float, inclusive: bool, only_mean: bool = False
@@ -308,7 +237,7 @@ class KernelState(ProjectedState):
             "counts": np.array([block.n for block in blocks]),
             "members": np.concatenate([block.members[: block.n] for block in blocks]),
             "coefficients": np.concatenate([block.nu[: block.n] for block in blocks]),
-            "triangles": np.concatenate([NONE, *map(_triangle, blocks)]),
+            "triangles": np.concatenate([NONE, *(block.triangle() for block in blocks)]),
         }
 
     def check_layouts(self, n_features: int, arrays: Arrays) -> None:
@@ -325,11 +254,11 @@ class KernelState(ProjectedState):
         check_layout("columns", arrays["indices"], np.int64, (values,))
         check_layout("members", arrays["members"], np.int64, (coefficients,))
         check_layout("coefficients", arrays["coefficients"], np.float64, (coefficients,))
-        check_layout("matrices", arrays["triangles"], np.float64, (int(_cells(counts).sum()),))
+        check_layout("matrices", arrays["triangles"], np.float64, (sum(map(triangle_size, counts.tolist())),))
 
     def restored_bytes(self, n_features: int, arrays: Arrays) -> int:
         kept = 16 * len(arrays["values"]) + ROW_BYTES * len(arrays["indptr"])
-        return kept + sum(block_bytes(count) for count in arrays["counts"][:].tolist() if count)
+        return kept + sum(coefficients_bytes(count) for count in arrays["counts"][:].tolist() if count)
 
     def restore(self, n_features: int, arrays: Arrays) -> None:
         self.check_layouts(n_features, arrays)
@@ -339,14 +268,7 @@ class KernelState(ProjectedState):
         n_kept = len(indptr) - 1
         for name, numbers in (("values", values), ("coefficients", coefficients), ("gamma", np.array(gamma))):
             check_finite(name, numbers)
-        if indptr[0] != 0 or not (indptr[1:] >= indptr[:-1]).all():
-            raise ValueError("its kept rows do not fit its state")
-        if len(indices) and not (indices.min() >= 0 and indices.max() < n_features):
-            raise ValueError("its kept rows have columns that are not features")
-        first_of_row = np.zeros(len(indices) + 1, bool)
-        first_of_row[indptr] = True
-        if not (first_of_row[1:-1] | (indices[1:] > indices[:-1])).all():
-            raise ValueError("its kept rows have columns that do not rise")
+        _check_kept_rows(indptr, indices, n_features)
         if not (gamma > 0 or (gamma == 0 and not n_kept)):
             raise ValueError(f"its gamma is {gamma}")
         if not ((priors >= self.initial_variance) & (priors <= 2 * self.initial_variance)).all():
@@ -360,39 +282,26 @@ class KernelState(ProjectedState):
                 raise ValueError("a row is kept twice")
         first = first_cell = 0
         for block, a, count in zip(self.by_block, priors.tolist(), counts.tolist(), strict=True):
-            size = _cells(count)
+            part, size = slice(first, first + count), triangle_size(count)
             triangle = arrays["triangles"][first_cell : first_cell + size]
-            check_finite("matrices", triangle)
-            block.a = a
-            block.make_room(count)
-            block.n = count
-            block.members[:count] = members[first : first + count]
-            block.nu[:count] = coefficients[first : first + count]
-            unpack(triangle, block.psi[:count, :count])
-            if len(np.unique(block.members[:count])) < count:
-                raise ValueError("it has two coefficients for one row")
-            if (np.diagonal(block.psi) > 0).any():
-                raise ValueError("its matrices are not negative definite")
+            block.restore(a, members[part], coefficients[part], triangle)
             first, first_cell = first + count, first_cell + size
 
 
-def _cells(n: Any) -> Any:
-    """Of the triangle of a matrix of n lines."""
-    return n * (n + 1) // 2
-
-
-def _room(n: int) -> int:
-    """Lines for which a matrix of n has room."""
-    return n + max(16, n // 5)
-
-
-def block_bytes(n: int) -> int:
-    """The memory that the coefficients of n rows take, with room for more, and their triangle while it is read."""
-    return 8 * (_room(n) * (_room(n) + 2) + int(_cells(n)))
+def _check_kept_rows(indptr: NDArray[np.int64], indices: NDArray[np.int64], n_features: int) -> None:
+    """Refuse bounds and columns of a model file that are not those of sound rows."""
+    if indptr[0] != 0 or not (indptr[1:] >= indptr[:-1]).all():
+        raise ValueError("its kept rows do not fit its state")
+    if len(indices) and not (indices.min() >= 0 and indices.max() < n_features):
+        raise ValueError("its kept rows have columns that are not features")
+    first_of_row = np.zeros(len(indices) + 1, bool)
+    first_of_row[indptr] = True
+    if not (first_of_row[1:-1] | (indices[1:] > indices[:-1])).all():
+        raise ValueError("its kept rows have columns that do not rise")
 
 
 class _RowView(View):
-    """Row `t` of those whose kernels were computed together, `known` with the kept rows and `own` among themselves."""
+    """Row `t` of those whose kernels were computed together: `known` with the kept rows, `own` with each other."""
 
     def __init__(
         self,
@@ -423,7 +332,7 @@ class _RowView(View):
         least = self._state.floor * self._square
         if v < -INDEFINITE * block.a * self._square:
             raise self._not_definite()
-        if v < least:  # lost by rounding: S gets as much of the unit matrix as it takes, as in `full_state`
+        if v < least:  # lost by rounding: add the missing part of the unit matrix to S, as `full` does
             block.a += (least - v) / self._square
             return least
         return v
@@ -431,14 +340,14 @@ class _RowView(View):
     def _not_definite(self) -> DataError:
         return DataError(
             f"the kernel {self._state.options.kernel!r} is not positive definite on these rows, so there is no "
-            f"Gaussian to learn: take another one or other parameters of it, or bring the features to another scale"
+            f"Gaussian to learn: use another kernel or other parameters, or bring the features to another scale"
         )
 
     def prepare(self, labels: list[int]) -> None:
         state = self._state
         for label in labels:
             state.by_block[label].make_room(state.by_block[label].n + 1)
-        products = {label: np.zeros(len(state.by_block[label].nu)) for label in labels}  # there is room for more now
+        products = {label: np.zeros(len(state.by_block[label].nu)) for label in labels}  # longer than the old ones
         number, new = state.keep(self._row)
         if new:
             self._known[:, number] = self._own[:, self._t]
@@ -462,17 +371,11 @@ class _RowView(View):
 
 
 def _row(rows: Rows, i: int) -> Row:
-    """Columns and values of one row, without those that are 0, so that equal rows are the same bytes."""
+    """Columns and values of one row.  Zeros are left out, so that equal rows have equal bytes."""
     part = slice(rows.indptr[i], rows.indptr[i + 1])
     columns, values = rows.indices[part].astype(np.int64), rows.values[part].astype(np.float64)
-    given = values != 0
-    return (columns, values) if given.all() else (columns[given], values[given])
-
-
-def _triangle(block: Block) -> NDArray[np.float64]:
-    columns = np.empty(block.n * (block.n + 1) // 2)
-    pack(block.psi[: block.n, : block.n], columns)
-    return columns
+    nonzero = values != 0
+    return (columns, values) if nonzero.all() else (columns[nonzero], values[nonzero])
 
 
 def _csr(rows: list[Row], width: int) -> Any:

@@ -1,15 +1,15 @@
 """Covariances that are not diagonal, learned from through the same compiled rules.
 
-A row x knows of the Gaussian only its marginal along x: with u = x / |x|, the single weight w.u has the mean mu.u and
-the variance u'Su.  So each row is handed to the kernel as a model of one weight (for each label) whose feature has the
-value |x|: margin mu.x, variance v = x'Sx.  Whatever the kernel makes of it, by any rule, for two labels or more, is
-carried back along Sx, since all updates have that form (J12 eq. 11-13 and 20-27):
+A row x depends on the Gaussian only through its marginal along x: with u = x / |x|, the single weight w.u has the mean
+mu.u and the variance u'Su.  So the kernel gets each row as a model of one weight (for each label) whose feature has the
+value |x|: margin mu.x, variance v = x'Sx.  Its update, by any rule and for any number of labels, is applied along Sx,
+because all updates have this form (J12 eq. 11-13 and 20-27):
 
     mu += c Sx                       so that  mu.x   becomes the new mean of the margin
     S  -= b (Sx)(Sx)'                so that  x'Sx   becomes its new variance
 
-For more than two labels S is one matrix for each label, and what couples the labels is left out, as it is left out of
-the diagonal: the precision of each label's block grows by g xx' (the KL projection onto such blocks).
+With more than two labels there is one matrix S for each, and the covariance between labels is left out, as in the
+diagonal state: the precision of each label's block grows by g xx' (the KL projection onto such blocks).
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from cwlearn.utils.signals import signals_wait
 
 INCLUSIVE = PROJECTIONS["inclusive"]
 
-THREADS_FROM = 400  # lines of a matrix, from which on BLAS may use all threads (measured on two cores)
-ROW_EFFORT = 4096  # of a row, in Python: as many nonzeros would be learned from in the same time
+THREADS_FROM = 400  # BLAS uses all threads for matrices of so many lines (measured on two cores)
+ROW_EFFORT = 4096  # the Python code for a row takes as long as so many nonzeros of a diagonal state
 
-# A row without features, for the kernel: its intercept is all there is.
+# For the kernel: a row that has only an intercept.
 _BOUNDS = np.zeros(2, np.int64)
 _COLUMNS = np.empty(0, np.int32)
 _SQUARES = np.zeros(1)
@@ -45,8 +45,10 @@ _ORDER = np.zeros(1, np.int64)
 
 
 class _OneThread:
-    """BLAS has one thread, as long as anybody in this process is inside: the limit is that of the whole process, so the
-    first one sets it, and the last one lifts it."""
+    """A context in which BLAS uses one thread.
+
+    The limit applies to the whole process, so the first thread that enters sets it, and the last that leaves lifts it.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -66,7 +68,7 @@ class _OneThread:
                 self._limit.restore_original_limits()
 
     def renew(self) -> None:
-        """Have a free lock in the child of a fork, whoever held it."""
+        """Take a free lock in the child of a fork."""
         self._lock = threading.Lock()
 
 
@@ -76,7 +78,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def blas_threads(size: int) -> AbstractContextManager[None]:
-    """One thread for small matrices: to wake others takes longer than the work."""
+    """Use one thread for small matrices: waking others takes longer than the work."""
     return nullcontext() if size >= THREADS_FROM else _ONE_THREAD
 
 
@@ -88,35 +90,35 @@ def _controller() -> Any:
 
 
 class View(ABC):
-    """What a row knows of the Gaussian, while it is learned from."""
+    """The Gaussian as one row sees it, while it is learned from."""
 
     length: float  # |x|, the intercept included
     means: NDArray[np.float64]  # mu.x, by label
 
-    def check(self) -> None:  # noqa: B027  nothing to do, for most
-        """Raise a DataError if there is something wrong with the row."""
+    def check(self) -> None:  # noqa: B027  most views have nothing to do
+        """Raise a DataError if the row cannot be learned from."""
 
     @abstractmethod
     def variance(self, label: int) -> float:
-        """x'Sx, not below the floor; asked for before `move`."""
+        """x'Sx, not below the floor; must be called before `move`."""
 
-    def prepare(self, labels: list[int]) -> None:  # noqa: B027  nothing to do, for most
-        """Take all memory that moving these will need: what runs out of it later would have learned a row by half."""
+    def prepare(self, labels: list[int]) -> None:  # noqa: B027  most views have nothing to do
+        """Take all memory that `move` needs for these labels: it must not fail with a row half learned."""
 
     @abstractmethod
     def move(self, label: int, along: float, shrink: float) -> None:
         """mu += along Sx,  S -= shrink (Sx)(Sx)'."""
 
-    def moved(self) -> None:  # noqa: B027  nothing to do, for most
-        """All labels have been moved that had to be."""
+    def moved(self) -> None:  # noqa: B027  most views have nothing to do
+        """Called after the last `move` of the row."""
 
 
 class ProjectedState(State):
-    """A state that is learned row by row, each projected on one weight for each label."""
+    """A state that learns row by row, each projected on one weight for each label."""
 
     @abstractmethod
     def views(self, rows: Rows, order: list[int], bias: float) -> Iterator[View]:
-        """The views of the rows in `order`; the caller is done with each when it asks for the next."""
+        """The views of the rows in `order`.  A view may be reused for the next row."""
 
     @property
     @abstractmethod
@@ -126,10 +128,10 @@ class ProjectedState(State):
     @property
     @abstractmethod
     def matrices(self) -> list[NDArray[np.float64]]:
-        """Those that BLAS changes in place."""
+        """The matrices that BLAS changes in place."""
 
     def _check_writable(self) -> None:
-        """BLAS asks nobody: it would write to memory that is read-only, and to a copy of what is not contiguous."""
+        """Refuse read-only matrices, which BLAS would write to, and others of which BLAS would change a copy."""
         for matrix in self.matrices:
             if not (matrix.flags.writeable and matrix.flags.f_contiguous):
                 raise ValueError(
@@ -151,7 +153,7 @@ class ProjectedState(State):
         scratch = scratch_of(0, self.blocks, rule["constraints"])
         numbers = order.tolist()
         self._check_writable()
-        # What is not finite the kernel refuses.
+        # The kernel refuses numbers that are not finite.
         with (
             np.errstate(over="ignore", invalid="ignore"),
             blas_threads(self.matrix_size),
@@ -176,7 +178,7 @@ class ProjectedState(State):
         scratch: tuple[NDArray[np.float64], NDArray[np.int64]],
         counts: NDArray[np.void],
     ) -> bool:
-        """Learn from one row, and count it; False if that is not possible in finite numbers."""
+        """Learn from one row and count it; False if a number would not be finite."""
         if len(weight) and not weight[0]:
             return True
         view.check()
@@ -205,8 +207,10 @@ class ProjectedState(State):
         return True
 
     def _labels_of(self, scores: NDArray[np.float64], target: NDArray[np.float64], rule: KernelRule) -> list[int]:
-        """The labels whose variances the kernel will ask for: the true one and its highest-scoring rivals, of equal
-        ones the first; SOP's scores depend on all of them."""
+        """The labels whose variances the kernel reads: the true one and its highest-scoring rivals, ties to the lower.
+
+        SOP reads all of them, because its scores depend on the variances.
+        """
         if self.blocks == 1 or rule["projection"] == INCLUSIVE or rule["constraints"] >= self.blocks - 1:
             return list(range(self.blocks))
         true = int(target[0])

@@ -1,0 +1,233 @@
+"""A model: a rule, a state, and labels or targets.  It predicts; `learner.Learner` also learns."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator
+from contextlib import nullcontext
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwlearn.core.class_labels import label_text
+from cwlearn.core.kernel_options import KernelOptions
+from cwlearn.core.probabilities import mean_outcome
+from cwlearn.core.rows import Rows
+from cwlearn.core.rule import Rule
+from cwlearn.core.states.base import STATISTICS, State, Statistics, new_statistics
+from cwlearn.core.states.diagonal import DiagonalState
+from cwlearn.core.states.factory import blocks_of, new_state
+from cwlearn.core.training import Training, check_update
+from cwlearn.utils.locks import ForkSafeLock
+
+SCORES_AT_ONCE = 1 << 22  # rows x labels that are scored together
+
+
+class Model:
+    """A rule, a state and labels.
+
+    `classes` are sorted.  Of two labels the second one is the positive one; of more, each has its own block of weights.
+    A regression has none.
+    """
+
+    def __init__(
+        self,
+        rule: Rule,
+        training: Training,
+        classes: NDArray[Any],
+        n_features: int,
+        kernel: KernelOptions | None = None,
+    ) -> None:
+        check_update(rule, training)
+        self.rule = rule
+        self.training = training
+        self.classes = classes
+        self.kernel = kernel
+        self._counts: NDArray[np.void] = np.zeros(1, STATISTICS)
+        self.feature_names: NDArray[Any] | None = None  # strings, if the rows came with names
+        self.label_texts: list[str] | None = None  # the labels as they are written, if they came from text
+        self.hash_bits = 0  # columns are hashes of so many bits; 0: they are the indices
+        self.origin = 0.0  # the first mean of the intercept
+        self.unfinished: dict[str, Any] | None = None  # of a checkpoint: the run it belongs to, and its progress
+        self.state = new_state(rule, training, kernel, blocks_of(len(classes)), n_features)
+        self._reset()
+
+    def _reset(self) -> None:
+        """Drop what is derived from the state, and take a new lock."""
+        self._derived: tuple[Statistics, State] | None = None
+        self.lock = ForkSafeLock("this model")  # held while the state changes, and by a save between two blocks
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A deep copy, because another thread may learn while the model is pickled."""
+        with self.lock:
+            return copy.deepcopy({key: value for key, value in vars(self).items() if key not in ("_derived", "lock")})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._reset()
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        twin = object.__new__(type(self))
+        twin.__setstate__(self.__getstate__())
+        return twin
+
+    @property
+    def statistics(self) -> Statistics:
+        """A copy of what has been counted since the first row."""
+        statistics = new_statistics()
+        for name, count in zip(statistics, self._counts[0].item(), strict=True):
+            statistics[name] = count  # type: ignore[literal-required]
+        return statistics
+
+    @statistics.setter
+    def statistics(self, statistics: Statistics) -> None:
+        self._counts[0] = tuple(statistics[name] for name in new_statistics())  # type: ignore[literal-required]
+
+    def progressive_error(self, since: Statistics | None = None) -> float:
+        """The error on rows before they were learned from: on all rows, or on those after `since`.
+
+        It is the part of mistakes or, for a regression, the root of the mean squared error.
+        """
+        before = since or new_statistics()
+        rows = max(1, self.statistics["rows"] - before["rows"])
+        if self.rule.task == "regression":
+            return math.sqrt(max(0.0, self.statistics["loss"] - before["loss"]) / rows)
+        return (self.statistics["mistakes"] - before["mistakes"]) / rows
+
+    @property
+    def bias(self) -> float:
+        """Value of the feature that is always on."""
+        return 1.0 if self.training.fit_intercept else 0.0
+
+    @property
+    def several(self) -> bool:
+        """Whether there are more than two labels."""
+        return len(self.classes) > 2
+
+    @property
+    def label_names(self) -> list[str]:
+        """The labels as text."""
+        return self.label_texts or [label_text(label) for label in self.classes.tolist()]
+
+    # -- scores --------------------------------------------------------------------------------------------------------
+
+    @property
+    def predictor(self) -> State:
+        """The state that predicts.
+
+        It has the averaged mean, or the prior that the rows suggest, if the rule asks for one of them.
+        """
+        statistics, derived, state = self.statistics, self._derived, self.state
+        if not self.derives:
+            return state
+        assert isinstance(state, DiagonalState)  # no other state takes such rules
+        if derived is None or derived[0] != statistics:  # rows have been learned since
+            derived = self._derived = (statistics, state.changed(partial(self.turn_into_predicting, statistics)))
+        return derived[1]
+
+    @property
+    def derives(self) -> bool:
+        """Whether one state learns and another one, derived from it, predicts."""
+        return (self.rule.averaged or self.rule.follows_rows) and self.statistics["rows"] > 0
+
+    def turn_into_predicting(
+        self, statistics: Statistics, mean: NDArray[Any], variance: NDArray[Any], average: NDArray[np.float64]
+    ) -> None:
+        """Change weights that learn, after the rows of `statistics`, into weights that predict, in place.
+
+        An averaged rule predicts with the mean of the means after each row.  An update in round t counts for the rounds
+        t..T, so this is mu_T - (1/T) sum_t (t - 1) delta_t.  A rule whose prior follows the rows adds a precision to
+        that of every weight and keeps precision * mean.
+        """
+        if self.rule.follows_rows:
+            precision = max(0.0, statistics["squares"] / statistics["rows"] - 1 / self.state.initial_variance)
+            ratio = 1 + variance.astype(np.float64) * precision
+            mean[:] = mean / ratio
+            variance[:] = variance / ratio
+        else:
+            mean -= average / statistics["rows"]
+
+    def margins(self, rows: Rows, only_mean: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and variance of w.x for every row, under the Gaussian over w; with more than two labels, by label."""
+        # A diagonal state is read without the lock.  The arrays of other states may change their shape.
+        with nullcontext() if isinstance(self.state, DiagonalState) else self.lock:
+            return self.predictor.margins(rows, self.bias, self.rule.projection == "inclusive", only_mean)
+
+    def scores(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What decides, from the margins.
+
+        Two labels: positive for the second one, and larger where it is more certain.  More: the mean of each label; the
+        highest one wins (EMNLP 2009, section 5).
+        """
+        return mean if self.several else self.rule.score(mean, variance)
+
+    def chosen(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The number of the predicted label, from the scores or the means of margins.  Ties go to the first label."""
+        return np.argmax(scores, axis=1) if self.several else (scores > 0).astype(np.int64)
+
+    def parts(self, rows: Rows, max_scores: int | None = None) -> Iterator[tuple[slice, Rows]]:
+        """The rows in parts, each with at most `max_scores` scores: one for each row and block of weights."""
+        step = max(1, (max_scores or SCORES_AT_ONCE) // self.state.blocks)
+        for start in range(0, rows.n_rows, step):
+            stop = min(start + step, rows.n_rows)
+            yield slice(start, stop), rows if stop - start == rows.n_rows else rows.part(start, stop)
+
+    def predictions(self, rows: Rows) -> NDArray[np.int64]:
+        """The number of the predicted label of every row."""
+        numbers = np.empty(rows.n_rows, np.int64)
+        for which, part in self.parts(rows):
+            numbers[which] = self.chosen(self.margins(part, only_mean=True)[0])
+        return numbers
+
+    # -- probabilities -------------------------------------------------------------------------------------------------
+
+    def probabilities(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The probability of each label, by row, from the margins."""
+        if self.several:
+            return self.rule.probabilities(mean, self.rule.score_variance(variance))
+        score = self.rule.score(mean, variance)
+        return np.column_stack([self.rule.probability(side) for side in (-score, score)])
+
+    def drawn_probabilities(
+        self,
+        mean: NDArray[np.float64],
+        variance: NDArray[np.float64],
+        draws: int,
+        random_state: np.random.RandomState,
+    ) -> NDArray[np.float64]:
+        """The same, estimated from random scores.  Two labels count as several, the first of which has the score 0."""
+        if self.several:
+            variance = self.rule.score_variance(variance)
+        else:
+            variance = variance if self.rule.second_order else np.zeros_like(variance)
+            mean, variance = (np.column_stack([np.zeros_like(part), part]) for part in (mean, variance))
+        return mean_outcome(self.rule.outcome, mean, variance, draws, random_state)
+
+    # -- regression ----------------------------------------------------------------------------------------------------
+
+    @property
+    def noise(self) -> float:
+        """The rule's r as it is now: the variance of a target around w.x, in the unit of the state."""
+        r = 1 / self.rule.kernel_fields()["C"]
+        if self.rule.strength != "auto":
+            return float(r)
+        return float(r * self.state.initial_variance * self.statistics["squares"] / max(1, self.statistics["rows"]))
+
+    @property
+    def scale(self) -> float:
+        """The factor from variances of the state to the unit of the targets.
+
+        It is the mean of error^2 / (r + v) over the rows, each before it was learned from: 1 if the targets have the
+        noise r.  Row t has the weight t, because the first errors tell more of the prior than of the noise.
+        """
+        rows = self.statistics["rows"]
+        return 2 * self.statistics["surprise"] / max(1, rows * (rows + 1))
+
+    def deviations(self, variance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The standard deviation of each target around its prediction, from the variance of the margin."""
+        with np.errstate(over="ignore"):
+            deviations: NDArray[np.float64] = np.sqrt(self.scale * (self.noise + variance))
+        return deviations
