@@ -23,7 +23,7 @@ from cwlearn.text.labels import labels_for
 from cwlearn.text.resources import Resources
 from cwlearn.text.run import Run
 from cwlearn.text.sources import Source
-from cwlearn.text.svmlight import Reader, Reading
+from cwlearn.text.reader import Reader, Reading
 from tests.text_cases import bits, random_text
 
 
