@@ -255,7 +255,7 @@ def go_on_from_text(folder):
 
     def run(one, rows=lines):
         path.write_text("".join(rows))
-        return Run([str(path)], rule, training, space=Resources(threads=1), learner=one, chunk_bytes=200).train()
+        return Run([str(path)], rule, training, resources=Resources(threads=1), learner=one, chunk_bytes=200).train()
 
     straight = [bits(run(copy.deepcopy(learner), [*lines[:done], f"1 {width - 1}:0\n"])) for done in range(1, 101)]
     one = learner
