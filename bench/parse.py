@@ -24,7 +24,7 @@ start = time.perf_counter()
 rows = read(sys.argv[2])
 print(time.perf_counter() - start)
 """
-OURS = "cwlearn.read_svmlight(path, dtype='{dtype}', threads={threads}, zero_based=True)"
+OURS = "cwlearn.read_svmlight(path, dtype='{dtype}', threads={threads})"
 SKLEARN = "from sklearn.datasets import load_svmlight_file"
 READERS = {  # float64, except for XGBoost, which has float32 only
     "cwlearn": ("import cwlearn", OURS.format(dtype="float64", threads=CORES)),
@@ -36,7 +36,7 @@ READERS = {  # float64, except for XGBoost, which has float32 only
 COMPARE = f"""
 import sys, cwlearn
 {SKLEARN}
-(X, y), (Z, z) = cwlearn.read_svmlight(sys.argv[1], zero_based=True), load_svmlight_file(sys.argv[1], zero_based=True)
+(X, y), (Z, z) = cwlearn.read_svmlight(sys.argv[1]), load_svmlight_file(sys.argv[1], zero_based=True)
 assert X.shape == Z.shape and (X != Z).nnz == 0 and (y == z).all(), "cwlearn and scikit-learn read different things"
 """
 

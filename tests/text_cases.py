@@ -1,4 +1,4 @@
-"""What the tests of text and of the command line share: svmlight text, and commands in this process or in another."""
+"""Helpers for tests of text and of the command line: svmlight text, and commands in this process or in another."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SMALL = 4096  # less than the rows of `text` take, more than its weights
 
 @dataclass
 class Outcome:
-    """What became of a command."""
+    """The result of a command."""
 
     status: int
     out: str
@@ -150,7 +150,7 @@ def labelled_text(n_rows: int = 60, n_features: int = 25, n_labels: int = 4, see
 
 
 def bits(learner: Any) -> tuple[Any, ...]:
-    """All that two equal models have in common."""
+    """Everything in which two equal models agree."""
     arrays = learner.state.arrays()
     return (
         learner.state.dtype.str,

@@ -1,6 +1,6 @@
-"""Bad and odd text and files: what each must come to, with its place named.
+"""Bad and odd text and files: the expected result or error of each, with its place.
 
-The names L01 ... and F01 ... are the rows of docs/odd_inputs.md that each test answers for.
+The names L01 ... and F01 ... are the rows of docs/odd_inputs.md that a test checks.
 """
 
 from __future__ import annotations
@@ -767,7 +767,7 @@ def test_x08_a_small_file_of_one_long_bad_line_takes_little_memory(tmp_path, lin
 
 @pytest.mark.parametrize("bad", [b"1 1:1e39\n", b"x\n", b"1 2:1 1:1\n"], ids=["overflow", "no label", "order"])
 def test_x08_many_bad_lines_take_time_and_memory_in_proportion(tmp_path, monkeypatch, bad):
-    """The lines of a chunk are looked for once, however many are bad, and nothing is kept of those told of."""
+    """The lines of a chunk are searched once, however many are bad, and nothing is kept of those reported."""
     looks = []
     original = Chunk.line_places
     monkeypatch.setattr(Chunk, "line_places", lambda chunk: (looks.append(1), original(chunk))[1])
@@ -829,7 +829,7 @@ BLANKS = st.sampled_from([b" ", b" ", b" ", b"\t", b"  ", b"\v", b"\f", b" \t", 
 
 @st.composite
 def lines(draw):
-    """Lines most of which are sound, or nearly so."""
+    """Lines, most of which are correct or nearly correct."""
     line = draw(st.sampled_from([b"", b"", b"1 ", b"-1\t", b"2 qid:3 ", b" ", b"1"]))
     sound = draw(st.booleans())
     for _ in range(draw(st.integers(0, 6))):
@@ -841,7 +841,7 @@ GRAMMARS = [Grammar(*kind) for kind in itertools.product((True, False), (0, 1), 
 
 
 def reference(line, grammar):
-    """What a sound line says, read as simply as possible."""
+    """The content of a correct line, read as simply as possible."""
     tokens = line.rstrip(b"\r\n").partition(b"#")[0].split()
     if not tokens and grammar.labelled:
         return None

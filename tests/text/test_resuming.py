@@ -1,6 +1,6 @@
-"""Going on where a model or an interrupted run stopped: the same bits as without the stop, or an error that says why.
+"""Resuming a model or an interrupted run: the same bits as without the stop, or an error that says why.
 
-The names M11 ... and U08 ... are the rows of docs/odd_inputs.md that each test answers for.
+The names M11 ... and U08 ... are the rows of docs/odd_inputs.md that a test checks.
 """
 
 from __future__ import annotations
@@ -249,7 +249,7 @@ def test_m12_data_of_the_same_name_and_size_are_other_data_all_the_same(text, tm
 
 @pytest.mark.parametrize("place", [0, 0.3, 0.5, 0.8, 1])
 def test_m12_data_are_recognised_by_bytes_of_all_of_them(place, tmp_path):
-    """Before they are read: at many places, not at one."""
+    """The fingerprint reads the file at many places."""
     path = tmp_path / "data"
     content = bytearray(os.urandom(5 << 20))
     path.write_bytes(content)
@@ -268,7 +268,7 @@ def changed(line):
 
 @pytest.fixture
 def blind(monkeypatch):
-    """Data are not recognised by some of their bytes: only what is read of them tells."""
+    """The fingerprint does not look at bytes of the data: only reading them shows a change."""
     monkeypatch.setattr(text_files, "FINGERPRINT_BYTES", 0)
 
 

@@ -1,6 +1,6 @@
-"""svmlight text: every number as `float` reads it, the same rows whatever the threads, as scikit-learn reads them.
+"""svmlight text: numbers as `float` reads them, rows as scikit-learn reads them, the same for any number of threads.
 
-What becomes of bad text is in `test_bad_text.py`.
+Bad text is in `test_bad_text.py`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ from cwlearn.text.chunks import Beginning
 from cwlearn.text.reader import Reader, Reading
 from cwlearn.text.row_store import MemoryStore
 from cwlearn.utils import machine
-from cwlearn.utils.pipeline import in_order, read_ahead
 from tests.cases import reserved
 
 # How the parser can be run on this processor: a compiled module, and whether it finds marks 64 bytes at once.
@@ -80,7 +79,7 @@ FILES = {  # those with queries have one in every row, without which scikit-lear
 
 @pytest.fixture(autouse=True)
 def _hangs_are_failures():
-    """Threads that wait for each other should fail one test, not stop them all."""
+    """Threads that wait for each other fail one test instead of stopping all tests."""
 
     def give_up(_, frame):
         if frame.f_lineno is None:  # between two lines: pytest could not tell where
@@ -104,7 +103,7 @@ def written(path, text):
 
 
 def parse_rows(arrays, text, start, stop, *options):
-    """By every compiled form, all with the same result; `start` and `stop` are places in the text without padding."""
+    """Parse by every compiled form and compare the results; `start` and `stop` do not count the padding."""
     first = None
     for module, at_once in FORMS:
         module.choose_marks(at_once)
@@ -123,12 +122,12 @@ def parse_rows(arrays, text, start, stop, *options):
 
 
 def padded(text):
-    """What stands around a text must not matter, even if it is digits."""
+    """A text between digits, since what surrounds it must not matter."""
     return np.frombuffer(b"8" * PADDING + text + b"9" * PADDING, np.uint8)
 
 
 def least_arrays(size, *, labelled=True, dtype=np.float64, wide=True, rows=0, entries=0, without=None):
-    """The shortest arrays that are accepted for so many bytes after `rows` and `entries`; one of them even shorter."""
+    """The shortest arrays that are accepted for `size` bytes after `rows` and `entries`; `without` is one shorter."""
     most_rows, most_entries = rows + (size // 2 + 1 if labelled else size), entries + size // 4 + 1
     kinds = {
         "indptr": (most_rows + 1, np.int64),
@@ -145,7 +144,7 @@ def least_arrays(size, *, labelled=True, dtype=np.float64, wide=True, rows=0, en
 
 
 def parse(text, *, labelled=True, lowest=0, sort=False, hash_bits=0, **kind):
-    """The rows of a text, in the shortest arrays, whose surroundings are found untouched."""
+    """Parse a text into the shortest arrays, and check that nothing is written outside them."""
     arrays = least_arrays(len(text), labelled=labelled, **kind)
     status, n_rows, lines, where, low, high = parse_rows(
         arrays, padded(text), 0, len(text), 0, labelled, lowest, sort, hash_bits
@@ -292,7 +291,7 @@ def test_parse_rows_refuses_numbers_that_make_no_sense(name, value):
         )
 
 
-def test_parse_rows_goes_on_where_it_stopped_and_tells_that_an_index_is_too_wide():
+def test_parse_rows_continues_where_it_stopped_and_reports_an_index_that_is_too_wide():
     text = padded(b"1 7:1\nx\n2 5:2 2147483648:1\n")
     arrays = least_arrays(30, wide=False)
     assert parse_rows(arrays, text, 0, 27, 0, True, 0, False, 0) == (BAD_LINE, 1, 1, 6, 7, 7)
@@ -655,7 +654,7 @@ def random_text(n_rows, seed=0):
 
 
 def everything(reader):
-    """All that a reader delivers, copied, and the lines it says the rows are on."""
+    """Copies of all arrays of a reader, and the line of each row."""
     parts = []
     for batch in reader:
         rows, lines = batch.rows, [batch.line_of(row) for row in range(batch.rows.n_rows)]
@@ -678,7 +677,7 @@ def test_t01_the_same_bits_with_any_number_of_threads(tmp_path, dtype):
 
 
 def checksums(reader):
-    """What is known of a text when all of it has been read."""
+    """The checksum of a text, put together from its batches."""
     beginning = Beginning()
     for batch in reader:
         beginning = beginning.followed_by(batch.n_lines, batch.checksum)
@@ -784,7 +783,7 @@ def test_a_reader_that_is_not_read_to_the_end_leaves_no_thread_and_no_open_file(
 
 @pytest.mark.parametrize("chunk_bytes", [16, 100, 1 << 20])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_bad_lines_are_skipped_counted_and_told(tmp_path, threads, chunk_bytes):
+def test_bad_lines_are_skipped_counted_and_reported(tmp_path, threads, chunk_bytes):
     good = random_text(200).split(b"\n")
     bad = {3: b"x 1:1", 4: b"1 1:nan", 50: b"1 2:1 1:1", 120: b"1 5", 199: b"\xff"}
     lines = [bad.get(number, line) for number, line in enumerate(good, 1)]
@@ -832,7 +831,7 @@ def test_bad_lines_count_in_the_order_of_the_text_whatever_is_wrong_with_them(tm
     assert [flaw.line for flaw in told] == [1, 2, 3, 4, 5]
 
 
-def test_read_svmlight_tells_of_lines_it_skipped(tmp_path):
+def test_read_svmlight_warns_of_lines_that_it_skips(tmp_path):
     with pytest.warns(UserWarning, match=r"a:2:1: label is not a number \(near 'x'\)"):
         X, _ = read_svmlight(written(tmp_path / "a", b"1 1:1\nx\n-1 1:2\n"), on_bad_line="skip")
     assert X.shape == (2, 2)
@@ -876,122 +875,3 @@ def test_huge_indices_that_are_left_out_make_no_wide_matrix(tmp_path):
             read(path, on_large_index="ignore")
         with pytest.raises(ValueError, match="on_large_index must be 'error' or 'ignore', got 'drop'"):
             read(path, n_features=3, on_large_index="drop")
-
-
-# -- work in order -----------------------------------------------------------------------------------------------------
-
-
-def counting(stop):
-    numbers = iter(range(stop))
-    return lambda _: next(numbers, None)
-
-
-@pytest.mark.parametrize("helping", [False, True])
-@pytest.mark.parametrize("threads", [1, 2, 3, 8])
-@pytest.mark.parametrize("spaces", [1, 2, 5, 10])
-def test_results_come_in_order_whatever_the_delays(threads, spaces, helping):
-    delays = random.Random(threads)
-    before = threading.active_count()
-
-    def work(thing, space):
-        time.sleep(delays.choice([0, 0, 0.001, 0.003]))
-        return thing, space
-
-    results = list(in_order(counting(60), work, list(range(spaces)), threads, helping))
-    assert [thing for thing, _ in results] == list(range(60))
-    assert {space for _, space in results} <= set(range(spaces))
-    assert threading.active_count() == before
-
-
-def test_a_space_is_not_used_again_before_its_result_is_done_with():
-    spaces = [[] for _ in range(4)]
-
-    def work(thing, resources):
-        resources.append(thing)
-        return thing, resources
-
-    for thing, space in in_order(counting(200), work, spaces, 3, helping=True):
-        time.sleep(0.0005)
-        assert space[-1] == thing
-
-
-def collect(results, got):
-    for result in results:
-        got.append(result)
-
-
-@pytest.mark.parametrize("fault_at", [0, 1, 13, 59])
-@pytest.mark.parametrize("who", ["take", "work"])
-def test_an_exception_comes_in_its_turn(who, fault_at):
-    before = threading.active_count()
-    numbers = counting(60)
-
-    def take(space):
-        number = numbers(space)
-        if who == "take" and number == fault_at:
-            raise OSError(number)
-        return number
-
-    def work(number, _):
-        time.sleep(0.002 * (number % 5 == 0))
-        if who == "work" and number >= fault_at:
-            raise OSError(number)
-        return number
-
-    got = []
-    with pytest.raises(OSError, match=f"^{fault_at}$"):
-        collect(in_order(take, work, list(range(10)), 8, helping=True), got)
-    assert got == list(range(fault_at))
-    assert threading.active_count() == before
-
-
-def test_closing_early_stops_the_threads_and_nothing_runs_far_ahead():
-    before = threading.active_count()
-    taken = []
-
-    def take(_):
-        taken.append(len(taken))
-        return len(taken)
-
-    results = in_order(take, lambda thing, _: thing, list(range(5)), 3)
-    assert [next(results) for _ in range(4)] == [1, 2, 3, 4]
-    time.sleep(0.02)
-    assert len(taken) <= 3 + 5
-    results.close()
-    assert threading.active_count() == before
-
-
-def test_reading_ahead_keeps_the_order_and_brings_an_exception_in_its_turn():
-    def items():
-        for number in range(5):
-            made.append(number)
-            yield number
-        raise OSError("the end")
-
-    made, got = [], []
-    before = threading.active_count()
-    with pytest.raises(OSError, match="the end"):
-        collect(read_ahead(items()), got)
-    assert got == made == [0, 1, 2, 3, 4]
-    made.clear()
-    early = read_ahead(items())
-    assert next(early) == 0
-    while len(made) < 2:  # the next one is made meanwhile
-        time.sleep(0.001)
-    early.close()
-    assert made == [0, 1]
-    assert threading.active_count() == before
-
-
-def test_one_thread_takes_at_a_time():
-    inside = []
-    numbers = counting(50)
-
-    def take(space):
-        inside.append(1)
-        time.sleep(0.0005)
-        alone = len(inside) == 1
-        inside.clear()
-        return numbers(space) if alone else "two at a time"
-
-    assert list(in_order(take, lambda thing, _: thing + 1, list(range(9)), 8)) == list(range(1, 51))
