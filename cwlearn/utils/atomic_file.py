@@ -177,13 +177,13 @@ def _link_target(folder: int, name: str) -> str | None:
         return None
     if not stat.S_ISLNK(status.st_mode):
         return None
-    if _is_planted(status, os.fstat(folder), stat.S_IWOTH):
+    if _is_foreign(status, os.fstat(folder), stat.S_IWOTH):
         what = f"the link '{shown(name)}' is another user's, in a folder that all may write to"
         raise OSError(errno.EACCES, f"{what}: it is not followed")
     return os.readlink(name, dir_fd=folder)
 
 
-def _is_planted(status: os.stat_result, folder: os.stat_result, open_mode: int) -> bool:
+def _is_foreign(status: os.stat_result, folder: os.stat_result, open_mode: int) -> bool:
     """Whether a file belongs neither to us nor to the owner of its folder, whose mode has the bits of `open_mode`."""
     return folder.st_mode & open_mode == open_mode and status.st_uid not in (os.geteuid(), folder.st_uid)
 
@@ -199,7 +199,7 @@ def _replaceable_file(folder: int | None, name: str) -> os.stat_result | None:
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "not a regular file, so it cannot be replaced")
     # The new file would belong to the owner of the old one, who may have put it there to read what we write.
-    if folder is not None and _is_planted(status, os.fstat(folder), stat.S_IWOTH | stat.S_ISVTX):
+    if folder is not None and _is_foreign(status, os.fstat(folder), stat.S_IWOTH | stat.S_ISVTX):
         what = "the file there is another user's, in a folder that all may write to"
         raise OSError(errno.EACCES, f"{what}: it is not replaced")
     if not os.access(name, os.W_OK, dir_fd=folder):

@@ -442,8 +442,8 @@ def test_x05_a_label_of_skipped_lines_only_is_no_class_however_the_text_is_read(
 def test_x06_a_label_that_others_would_be_taken_for_is_refused(label, text, tmp_path):
     why = f"label {label} is too large: from 2^53 on not all whole numbers can be told apart"
     train = ["train", text, "-m", tmp_path / "m"]
-    assert f"argument --labels: {why}" in fail(*train, f"--labels=1,{label}", status=2)
-    assert f"argument --class-weight: {why}" in fail(*train, f"--class-weight=1:2,{label}:3", status=2)
+    assert f"--labels: {why}" in fail(*train, f"--labels=1,{label}", status=2)
+    assert f"--class-weight: {why}" in fail(*train, f"--class-weight=1:2,{label}:3", status=2)
     with pytest.raises(ValueError, match=re.escape(why.replace("1e300", "1e+300"))):
         package.train_svmlight(text, package.AROWClassifier(), labels=[1, float(label) if "e" in label else int(label)])
     text.write_text(f"1 1:1\n{label} 2:1\n")
