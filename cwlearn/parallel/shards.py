@@ -95,7 +95,7 @@ def train(
         raise DataError("no shards")
     check_confidences(plan.rule, plan.how)
     if getattr(plan.rule, "class_weight", None) == "balanced":
-        raise ValueError("class_weight='balanced' must count all rows first: give a weight for each label")
+        raise ValueError("`class_weight='balanced'` must count all rows first: give a weight for each label")
     plan = _with_equal_resources(plan)
     if base is None and plan.rule.task == "classification" and plan.labels is None and plan.classes is None:
         plan = _with_labels(engine, shards, plan)

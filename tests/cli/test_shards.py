@@ -75,7 +75,7 @@ def test_a_bad_shard_is_reported_although_labels_are_missing(tmp_path):
     message = fail("train", tmp_path / "none.svm", "-m", tmp_path / "m", "--workers", 2)
     assert "none.svm" in message
     flags = ["--labels=-1,1", "--skip-bad-shards", "--workers", 4]
-    assert "'balanced' must count all rows" in fail(
+    assert "must count all rows first: give a weight for each label" in fail(
         "train", tmp_path / "a.svm", "-m", tmp_path / "m", *flags, "--class-weight", "balanced"
     )
     (tmp_path / "b.svm").write_text("-1 2:x\n")

@@ -23,7 +23,7 @@ def test_wrong_arguments_are_refused(client, files):
         distributed.fit(package.KernelAROWClassifier(), files, client)
     with pytest.raises(DataError, match="no shards"):
         distributed.fit(package.AROWClassifier(), [], client)
-    with pytest.raises(ValueError, match="'balanced' must count all rows first"):
+    with pytest.raises(ValueError, match="`class_weight='balanced'` must count all rows first"):
         distributed.fit(package.AROWClassifier(class_weight="balanced"), files, client)
     with pytest.raises(ValueError, match="rounds must be a positive integer, got 0"):
         distributed.fit(package.AROWClassifier(), files, client, rounds=0)
