@@ -20,10 +20,10 @@ from cwlearn.parallel.shards import Sharing, files_as_shards
 from cwlearn.parallel.tasks import Plan
 from cwlearn.parallel.threads import train_in_threads
 from cwlearn.text.labels import labels_for
+from cwlearn.text.reader import Reader, Reading
 from cwlearn.text.resources import Resources
 from cwlearn.text.run import Run
 from cwlearn.text.sources import Source
-from cwlearn.text.reader import Reader, Reading
 from tests.text_cases import bits, random_text
 
 

@@ -20,10 +20,10 @@ from sklearn.datasets import load_svmlight_file
 import cwlearn as package
 from cwlearn import distributed
 from cwlearn.core import model_file, rules
-from cwlearn.core.states.factory import blocks_of
 from cwlearn.core.rows import as_rows
 from cwlearn.core.states import base as state
 from cwlearn.core.states import diagonal
+from cwlearn.core.states.factory import blocks_of
 from cwlearn.core.training import Training
 from cwlearn.errors import DataError
 from cwlearn.estimators.loading import CLASSIFIERS
