@@ -39,7 +39,7 @@ def main() -> None:
     assert_type(arow, AROWClassifier)
     print(arow.predict(X).tolist())
     print(arow.predict_proba(X, draws=10, random_state=0).sum(axis=1))
-    mean, variance = arow.margin(X)
+    print(*arow.margin(X))
     arow.partial_fit(X, y, sample_weight=np.ones(4))
     print(arow.coef_ + arow.variance_)
     assert_type(arow.n_updates_ + arow.n_mistakes_, int)
