@@ -4,8 +4,8 @@
 
 Without labels, every line is a row, even one without data, so that the number of a row is that of its line.
 
-`parse_rows` stops at the first line that is not of this form.  It does not say what is wrong: `svmlight_errors.py` reads
-that one line again, slowly, and explains it.
+`parse_rows` stops at the first line that is not of this form.  It does not say what is wrong: `svmlight_errors.py`
+reads that one line again, slowly, and explains it.
 
 The parser makes three passes over a window of text.  The first marks all bytes that are not digits, 64 at a time; the
 second reads the numbers between the marks, four at a time; the third checks the syntax and writes the entries.  So the

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -80,26 +81,26 @@ def ended_by_signals() -> Iterator[None]:
     """
     count = 0
     finalising = False
-    delivered = threading.Event()
+    delivered = True  # a plain variable: a handler that waits for a lock may wait for the code that it interrupts
 
     def end(number: int, frame: Any) -> None:
-        nonlocal count
+        nonlocal count, delivered
         if finalising:
             return  # it is sent again
-        delivered.set()
+        delivered = True
         count += 1
         if count > 2:
             os._exit(128 + number)
         raise KeyboardInterrupt if number == signal.SIGINT else Terminated(number)
 
     def resend_lost_signal(unraisable: Any) -> None:
-        nonlocal count, finalising
+        nonlocal count, finalising, delivered
         finalising = True
         if issubclass(unraisable.exc_type, SIGNALLED):
             count -= 1
-            delivered.clear()
+            delivered = False
             number = getattr(unraisable.exc_value, "number", signal.SIGINT)
-            threading.Thread(target=_send_until, args=(delivered, number), daemon=True).start()
+            threading.Thread(target=_send_until, args=(lambda: delivered, number), daemon=True).start()
         elif not count:
             original_hook(unraisable)
         finalising = False
@@ -114,14 +115,16 @@ def ended_by_signals() -> Iterator[None]:
             raise _signal_behind(error) from None
         raise
     finally:
-        delivered.set()
+        delivered = True
         sys.unraisablehook = original_hook
 
 
-def _send_until(delivered: threading.Event, number: int) -> None:
+def _send_until(delivered: Callable[[], bool], number: int) -> None:
     """Send a signal to this process again and again until it is delivered."""
-    while not delivered.wait(SOON):
+    time.sleep(SOON)
+    while not delivered():
         os.kill(os.getpid(), number)
+        time.sleep(SOON)
 
 
 def _release_frames(error: BaseException | None) -> None:
