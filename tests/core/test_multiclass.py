@@ -193,8 +193,8 @@ def test_late_labels_make_the_run_begin_again_but_once(tmp_path, monkeypatch):
     path.with_suffix("").write_text("".join(lines))
     compressed(path.with_suffix(""))
     passes = []
-    original = Run._learn_batches
-    monkeypatch.setattr(Run, "_learn_batches", lambda self: passes.append(1) or original(self))
+    original = Run._pass
+    monkeypatch.setattr(Run, "_pass", lambda self: passes.append(1) or original(self))
     run = Run([str(path)], rules.AROW(), Training(epochs=1, shuffle=False), chunk_bytes=64)
     model = run.train()
     assert model.classes.tolist() == list(range(12))
@@ -492,15 +492,15 @@ def test_a_pass_over_text_that_changed_is_still_sound(text, monkeypatch):
         packed.write_bytes(gzip.compress("".join(f"{label} {label}:1\n" * 9 for label in labels).encode()))
 
     write([1, 2, 3])
-    original = Run._learn_batches
+    original = Run._pass
     rounds = iter([[1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4]])
 
     def changing(self):
-        done = original(self)
+        done = yield from original(self)
         write(next(rounds))
         return done
 
-    monkeypatch.setattr(Run, "_learn_batches", changing)
+    monkeypatch.setattr(Run, "_pass", changing)
     run = Run([str(packed)], rules.AROW(), Training(epochs=1, shuffle=False), chunk_bytes=16)
     assert run.train().classes.tolist() == [1, 2, 3, 4]
     with pytest.raises(DataError):
