@@ -92,7 +92,7 @@ def classes_of(y):
 
 @pytest.mark.parametrize("how", ["fit", "partial_fit", "classes"])
 @pytest.mark.parametrize("name", REFUSED)
-def test_x16_objects_that_cannot_be_labels_are_refused(name, how):
+def test_x16_what_cannot_be_a_label_is_refused_at_the_door(name, how):
     y, *messages = REFUSED[name]
     model = package.AROWClassifier(epochs=1)
     attempts = {

@@ -176,7 +176,7 @@ def test_contradictory_labels_leave_a_sound_matrix(form):
     assert (variance > 0).all()
 
 
-def test_a_variance_that_was_lost_to_rounding_is_repaired():
+def test_a_variance_that_was_lost_is_found_again():
     X, y = random_rows(50, 6, 0.9)
     learner = learner_of(rules.AROW(0.5, covariance="full"), 6)
     learner.learn(rows_of(X), y)

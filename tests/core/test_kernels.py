@@ -112,7 +112,7 @@ def test_alpha_is_zero_exactly_when_the_constraint_held(kind, phi, z, v):
 
 @settings(max_examples=100, deadline=None)
 @given(form=st.sampled_from(["variance", "stdev"]), confidence=st.floats(0.51, 0.99), seed=st.integers(0, 10**6))
-def test_a_row_is_classified_with_the_required_confidence(form, confidence, seed):
+def test_a_row_is_classified_with_the_confidence_asked_for(form, confidence, seed):
     """After an exact update, read from the state itself: m = phi v or m = phi sqrt(v), to 1e-9."""
     X, y = random_rows(12, seed=seed)
     learner = new_learner(rules.CW(confidence, form, "exact"), dtype="float64")
