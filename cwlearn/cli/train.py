@@ -17,7 +17,7 @@ from cwlearn.cli.terminal import TerminalMonitor, reason
 from cwlearn.core import model_file
 from cwlearn.core.class_labels import listed_labels
 from cwlearn.core.learner import Learner
-from cwlearn.core.parameters import POSITIVE, SEED, label_value
+from cwlearn.core.parameters import POSITIVE, SEED, LabelError, label_value
 from cwlearn.core.rule import Rule
 from cwlearn.core.rules import RULES, TASKS
 from cwlearn.core.states.base import new_statistics
@@ -89,8 +89,10 @@ def _labels(text: str) -> dict[float, str]:
     try:
         values = [label_value(part) for part in parts]
         listed_labels(values, "classification", numeric=True)
-    except ValueError as error:
+    except LabelError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be two or more different labels, got {text!r}") from None
     return dict(zip(values, parts, strict=True))
 
 
