@@ -1,4 +1,4 @@
-"""What the tests share: every rule in every form, and random sparse rows."""
+"""Shared by the tests: every rule in every form, and random sparse rows."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def rule_id(rule: rules.Rule) -> str:
 
 
 def random_rows(n_rows=60, n_features=25, density=0.3, seed=0, noise=0.0):
-    """Sparse rows, among them an empty one, and labels -1 and +1 of a separator that fits them all but for the noise.
+    """Sparse rows, one of them empty, and labels -1 and +1 of a linear separator, except for the noise.
 
-    Separable, because on noisy labels the trajectories are chaotic and no two ways of rounding stay together.
+    They are separable because noisy labels make trajectories chaotic: different rounding would give other results.
     """
     rng = np.random.default_rng(seed)
     X = sparse.random(n_rows, n_features, density, "csr", np.float32, rng, data_rvs=rng.standard_normal)
@@ -77,7 +77,7 @@ def random_rows(n_rows=60, n_features=25, density=0.3, seed=0, noise=0.0):
 
 
 def labelled_rows(n_rows=40, n_features=25, n_labels=5, density=0.3, seed=0, noise=0.0):
-    """The same with the labels 0, 1, ... of as many separators."""
+    """The same with the labels 0, 1, ... and a separator for each."""
     X, _ = random_rows(n_rows, n_features, density, seed)
     rng = np.random.default_rng(seed + 1)
     y = np.argmax(X @ rng.standard_normal((n_features, n_labels)) + 0.1 * np.arange(n_labels), axis=1)
@@ -86,8 +86,11 @@ def labelled_rows(n_rows=40, n_features=25, n_labels=5, density=0.3, seed=0, noi
 
 
 def new_learner(rule, n_features=25, n_labels=2, **training):
-    """CW at confidence 0.5 asks for a margin of 0 only and would never leave a mean of 0, so it begins elsewhere; so do
-    several labels, which would otherwise have equal scores, that no two ways of rounding rank alike."""
+    """A learner, whose means start at random numbers if 0 would be a special case.
+
+    CW at confidence 0.5 requires only a margin of 0 and would never leave a mean of 0.  Several labels would have equal
+    scores, whose ranking depends on rounding.
+    """
     labels = np.array([-1.0, 1.0]) if n_labels == 2 else np.arange(n_labels, dtype=float)
     learner = Learner(rule, Training(**training), labels, n_features)
     if (isinstance(rule, rules.CW) and rule.phi == 0) or n_labels > 2:
@@ -132,7 +135,7 @@ def rows_of(X, learner):
 
 
 def reserved(size, dtype):
-    """Zeros that take addresses, and no memory until they are written."""
+    """Zeros that take address space, but no memory until they are written to."""
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0x4000)  # Python 3.12 names it
     try:
         memory = mmap.mmap(-1, size * np.dtype(dtype).itemsize, flags=flags)
@@ -142,7 +145,7 @@ def reserved(size, dtype):
 
 
 def word_counts(n_rows=200, n_features=40):
-    """Sparse counts, and the labels "yes" and "no", of which some are wrong."""
+    """Sparse counts, and the labels "yes" and "no", some of which are wrong."""
     rng = np.random.default_rng(0)
     X = sparse.csr_matrix(rng.poisson(0.2, (n_rows, n_features)).astype(float))
     score = X @ rng.standard_normal(n_features) + 0.3 * rng.standard_normal(n_rows)

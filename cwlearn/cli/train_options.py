@@ -7,8 +7,9 @@ import math
 from typing import Any
 
 from cwlearn.cli.flags import flag, given, names_of, written
+from cwlearn.core.class_labels import listed_labels
 from cwlearn.core.learner import Learner
-from cwlearn.core.parameters import LabelError, label_value
+from cwlearn.core.parameters import label_value
 from cwlearn.core.rule import Rule
 from cwlearn.core.rules import RULES, TASKS
 from cwlearn.core.training import BUILT_WITH, Training, check_update
@@ -27,12 +28,11 @@ def read_labels(text: str) -> dict[float, str]:
     if not all(DECIMAL.fullmatch(part.encode()) and math.isfinite(float(part)) for part in texts):
         raise argparse.ArgumentTypeError(f"must be numbers with commas between them, got {text!r}")
     try:
-        labels = {label_value(part): part for part in texts}
-    except LabelError as error:
+        values = [label_value(part) for part in texts]
+        listed_labels(values, "classification", numeric=True)
+    except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-    if len(labels) < max(2, len(texts)):
-        raise argparse.ArgumentTypeError(f"must be two or more different labels, got {text!r}")
-    return labels
+    return dict(zip(values, texts, strict=True))
 
 
 def choose_options(arguments: argparse.Namespace, resumed: Learner | None) -> tuple[Rule, Training]:

@@ -133,7 +133,7 @@ class Budget:
         if self._taken > max(self._limit, LARGE):
             raise ModelError(
                 f"a file of {self._size:,} bytes, but {what} need {self._taken:,} bytes of memory, more than "
-                f"the {self._limit:,} allowed; `max_memory={self._taken}` allows it"
+                f"the {self._limit:,} allowed; `max_memory='{-(-self._taken >> 20)}M'` allows it"
             )
 
 

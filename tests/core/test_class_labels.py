@@ -1,4 +1,4 @@
-"""Labels: whatever can be learned with can be saved, loaded and predicted with; all else is refused at the door."""
+"""Labels: those that can be learned can be saved, loaded and predicted; all others are refused before learning."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EXPECTED = "labels must be of one type, all numbers, all strings or all booleans
 
 
 def objects(*values):
-    """An array of objects, as they are, in turn."""
+    """An array of these objects in turn, unconverted."""
     array = np.empty(6, object)
     for row in range(6):
         array[row] = values[row % len(values)]
@@ -84,7 +84,7 @@ REFUSED = {
 
 
 def classes_of(y):
-    """What a user would announce for such rows."""
+    """The `classes` that a user would pass for such rows."""
     if isinstance(y, np.ndarray):
         return y
     return y if isinstance(y, list) else y.array
@@ -133,7 +133,7 @@ TAKEN = {
 
 @pytest.mark.parametrize("how", ["fit", "partial_fit"])
 @pytest.mark.parametrize("name", TAKEN)
-def test_x16_what_is_learned_with_is_saved_and_loaded_and_predicted_with(name, how, tmp_path):
+def test_x16_labels_that_are_learned_can_be_saved_loaded_and_predicted(name, how, tmp_path):
     y = TAKEN[name]
     model = package.AROWClassifier(epochs=1, random_state=0)
     model = model.fit(X, y) if how == "fit" else model.partial_fit(X, y, classes=np.unique(np.asarray(y)))
@@ -161,7 +161,7 @@ def test_x16_what_is_learned_with_is_saved_and_loaded_and_predicted_with(name, h
     st.booleans(),
 )
 def test_x16_any_labels_are_refused_or_come_back(tmp_path_factory, labels, as_objects):
-    """Whatever is learned with comes back the same from a file, to the type."""
+    """Labels that are learned come back from a file unchanged, with the same type."""
     y = objects(*labels) if as_objects else in_turn(*labels)
     try:
         model = package.PerceptronClassifier(epochs=1).fit(X, y)
@@ -198,7 +198,7 @@ def test_x16_very_many_labels_are_refused_before_they_are_learned(monkeypatch):
         package.AROWClassifier().fit(X, objects("x" * 1000, "y"))
 
 
-def test_x16_rows_that_come_later_are_compared_with_the_labels_that_are_known():
+def test_x16_labels_of_later_rows_are_compared_with_those_of_the_model():
     model = package.AROWClassifier().partial_fit(X, in_turn("a", "b"), classes=["a", "b"])
     with pytest.raises(ValueError, match="row 1: label 7 is not one of the labels"):
         model.partial_fit(X, objects("a", 7))
@@ -209,7 +209,7 @@ def test_x16_rows_that_come_later_are_compared_with_the_labels_that_are_known():
     assert numbers.classes_.dtype == np.int64
 
 
-def test_x16_labels_of_shards_are_refused_alike():
+def test_x16_labels_of_shards_are_checked_too():
     plan = Plan(rules.AROW(), Training(), "posterior")
     for y, message in ((np.array(in_turn(*DATES), "M8[D]"), "datetime64"), (objects("a", "b", pd.NA), "<NA>")):
         found, failures = find_labels(plan, True, ["shard"], (X, y))
@@ -218,8 +218,8 @@ def test_x16_labels_of_shards_are_refused_alike():
         assert message in failures[0]
 
 
-def test_x16_a_surrogate_in_a_model_of_old_is_escaped(tmp_path):
-    """Such a label could be saved once."""
+def test_x16_a_surrogate_in_an_old_model_is_escaped(tmp_path):
+    """An earlier version could save such a label."""
     learner = Learner(rules.AROW(), Training(), np.array(["a\ud800", "b\udfff"]), 3)
     model_file.save(learner, tmp_path / "m.npz")
     (tmp_path / "data.svm").write_text("1:1\n")
@@ -229,7 +229,7 @@ def test_x16_a_surrogate_in_a_model_of_old_is_escaped(tmp_path):
     assert "a\\ud800" in succeed("inspect", tmp_path / "m.npz").out
 
 
-def test_x16_types_of_rows_are_looked_at_only_where_they_must_be():
+def test_x16_plain_arrays_and_scalars_pass_the_check_of_types():
     for y in (np.zeros(3), np.zeros(3, bool), np.array(["a"])):
         check_types(y)
     check_types("no rows at all")  # which scikit-learn has words for

@@ -1,4 +1,4 @@
-"""Full covariances: against a dense reference, against the diagonal ones, and over a very long time."""
+"""Full covariances, compared with a dense reference and with diagonal ones, also over a million updates."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def assert_alike(learner, reference, X, tolerance=1e-9):
 
 @pytest.mark.parametrize("rule", FULL, ids=rule_id)
 def test_agrees_with_a_dense_reference_over_2000_updates(rule):
-    """CW, SCW and SOP stop before that, once they are right about everything."""
+    """CW, SCW and SOP stop earlier, when they make no mistakes any more."""
     X, y = random_rows(20_000, 40, 0.3)
     learner = learner_of(rule, 40)
     reference = reference_of(learner)
@@ -122,7 +122,7 @@ def test_agrees_with_a_dense_reference_for_several_labels(rule, constraints, upd
 
 @pytest.mark.parametrize("rule", ORTHOGONAL, ids=rule_id)
 @pytest.mark.parametrize("n_labels", [2, 4])
-def test_equals_the_diagonal_one_where_rows_are_orthogonal(rule, n_labels):
+def test_equals_the_diagonal_covariance_if_rows_are_orthogonal(rule, n_labels):
     """Rows with one feature each keep a full covariance diagonal."""
     rng = np.random.default_rng(0)
     X = sparse.csr_matrix((rng.standard_normal(300), (np.arange(300), rng.integers(0, 20, 300))), shape=(300, 20))
@@ -164,8 +164,8 @@ def test_stays_positive_definite_over_a_million_updates():
 
 
 @pytest.mark.parametrize("form", ["variance", "stdev"])
-def test_labels_that_contradict_each_other_do_not_break_it(form):
-    """CW drives variances towards 0 where labels are noise; they stay above what rounding can tell from it."""
+def test_contradictory_labels_leave_a_sound_matrix(form):
+    """Noisy labels make CW drive variances towards 0; they stay above rounding errors."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((3000, 5)), np.where(rng.random(3000) < 0.5, 1.0, -1.0)
     learner = learner_of(rules.CW(0.95, form, covariance="full"), 5)
@@ -234,7 +234,7 @@ def test_learning_takes_no_second_matrix():
     assert learner.state.covariances.nbytes < 1.01 * 8 * 501 * 502
 
 
-def test_more_memory_than_there_is_is_refused_with_the_figure(monkeypatch):
+def test_a_model_larger_than_the_memory_is_refused(monkeypatch):
     monkeypatch.setattr(state, "free_memory", lambda: 10**8)
     X = sparse.csr_matrix(np.eye(3, 10_000))
     with pytest.raises(
@@ -327,7 +327,7 @@ def test_estimators_show_what_they_have_learned(iris, tmp_path):
         package.AROWClassifier().fit(X, y).covariance_  # noqa: B018
 
 
-def test_it_beats_the_diagonal_one_where_features_are_correlated():
+def test_it_beats_the_diagonal_covariance_if_features_are_correlated():
     rng = np.random.default_rng(0)
     hidden = rng.standard_normal((600, 10))
     X = hidden @ rng.standard_normal((10, 10))
@@ -353,7 +353,7 @@ def test_arrays_that_are_read_only_are_refused_before_blas_writes_to_them(iris, 
         copy.deepcopy(model).partial_fit(X, y)
 
 
-def test_a_pass_that_is_broken_off_has_counted_what_it_learned(monkeypatch):
+def test_an_interrupted_pass_has_counted_what_it_learned(monkeypatch):
     X, y = random_rows(60)
     learner = learner_of(rules.AROW(1.0, covariance="full"))
     calls = iter(range(100))
@@ -401,7 +401,7 @@ def test_ctrl_c_waits_for_the_end_of_a_row(monkeypatch, make, n_labels, when):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_threads_of_blas_are_as_many_afterwards_as_before():
+def test_the_number_of_blas_threads_is_restored():
     X, y = random_rows(200, 5, 1.0)
     before = [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
     with ThreadPoolExecutor(4) as pool:
@@ -409,14 +409,14 @@ def test_threads_of_blas_are_as_many_afterwards_as_before():
     assert [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"] == before
 
 
-def test_work_is_handed_over_in_blocks_that_suit_its_cost():
+def test_the_size_of_blocks_depends_on_the_cost_of_a_row():
     two, many = learner_of(FULL[0], 500), learner_of(FULL[0], 500, 20)
     assert two.state.effort(500, 1) > 500**2 / 64
     assert many.state.effort(500, 19) == 20 * two.state.effort(500, 1)
 
 
 def test_sop_predicts_with_the_row_counted_in(iris):
-    """Of more than two labels the highest mean decides, each divided by one plus its variance."""
+    """With more than two labels, each mean is divided by one plus its variance, and the highest one wins."""
     X, y = iris
     model = package.SOPClassifier(covariance="full", random_state=0).fit(X, y)
     X = 5 * np.random.default_rng(0).standard_normal((500, 4))
@@ -450,7 +450,7 @@ def test_options_that_do_not_go_together_are_refused():
         model.set_params(covariance="full").fit([[1.0], [2.0]], [0, 1])
 
 
-def test_values_that_would_overflow_are_refused_and_the_model_stands():
+def test_values_that_would_overflow_are_refused_and_leave_the_model_unchanged():
     learner = learner_of(rules.AROW(1.0, covariance="full"), 2)
     learner.learn(rows_of([[1.0, 2.0]]), np.array([1.0]))
     means, covariances, statistics = learner.state.means.copy(), learner.state.covariances.copy(), learner.statistics

@@ -1,4 +1,4 @@
-"""Signals, threads and forks that come in the middle of learning: the model is as before or as after, never between."""
+"""Signals, threads and forks during learning: the model has learned a row completely or not at all."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_x01_a_signal_as_a_block_of_rows_has_been_learned_loses_no_count(rule, n
 
 
 def test_x01_a_signal_while_the_kernel_runs_loses_no_count():
-    """The averaged perceptron needs its counts to predict: without them it was right in 27 % of the rows."""
+    """The averaged perceptron predicts with its counts: with wrong ones it was right in 27 % of the rows."""
     X, y = random_rows(100_000, 50, seed=3, noise=0.05)
     model = cwlearn.PerceptronClassifier(average=True).partial_fit(X[:10], y[:10], classes=[-1, 1])
     with handlers_that_raise(), contextlib.suppress(Interrupted):
@@ -139,7 +139,7 @@ def in_child(check):
 
 @contextlib.contextmanager
 def stopped_within(module, name, monkeypatch, work):
-    """Another thread does `work` and stands still within a function until the end."""
+    """Another thread does `work` and waits inside a function until the end."""
     inside, go_on = threading.Event(), threading.Event()
     original = getattr(module, name)
 

@@ -1,4 +1,4 @@
-"""The kernels against an independent reference, and against the papers' own claims."""
+"""The kernels, compared with an independent reference and with claims of the papers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_agrees_with_the_reference(rule, dtype, tolerance, index, intercept):
 
 @pytest.mark.parametrize("power", [-52, -50, -48, 30])
 def test_sop_begins_with_the_length_of_the_rows_however_short(power):
-    """Also where it is of the order of the precision, 2^-100, that the state really begins with."""
+    """Also if the length is near 2^-100, the precision that the state really starts with."""
     X, y = random_rows()
     X = X.astype(np.float64) * 2.0**power
     learner = new_learner(rules.SOP(a="auto"), dtype="float64", fit_intercept=False)
@@ -89,7 +89,7 @@ def test_every_rule_answers_as_the_reference_does(kind, phi, C, m, v):
     q=st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=40),
 )
 def test_exact_update_meets_its_constraint_with_equality(kind, phi, m, scale, q):
-    """Newton on 1/u ends where bisection ends, and there the constraint of the diagonal problem is tight."""
+    """Newton's method on 1/u and bisection find the same root, at which the constraint is tight."""
     q = np.array(q) * scale
     v = q.sum()
     assume(rule_answer(KINDS[kind], phi, 1.0, m, v)[0] > 0)
@@ -137,7 +137,7 @@ SECOND_ORDER = [rule for rule in RULES if rule.second_order]
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("rule", SECOND_ORDER, ids=rule_id)
 def test_variances_only_fall_and_stay_above_the_floor(rule, dtype, scale):
-    """Also on labels drawn at random, which without a floor send CW-stdev's variances to 0 within some 160 rows."""
+    """Also with random labels, which without a floor drive the variances of CW-stdev to 0 within about 160 rows."""
     X, _ = random_rows(400, seed=3)
     mixed = X.copy()
     mixed.data *= np.where(np.arange(X.nnz) % 3 == 0, scale, 1.0).astype(np.float32)
@@ -155,8 +155,8 @@ def test_variances_only_fall_and_stay_above_the_floor(rule, dtype, scale):
 
 
 @pytest.mark.parametrize("projection", ["kl", "l2", "exact"])
-def test_cw_stdev_goes_on_learning_from_noisy_labels(projection):
-    """The silent death: with all variances at 0 no row would ever update again."""
+def test_cw_stdev_keeps_learning_from_noisy_labels(projection):
+    """With all variances at 0 no row would ever update the model again."""
     X, y = random_rows(2000, seed=5, noise=0.1)
     learner = new_learner(rules.CW(0.9, "stdev", projection), dtype="float32")
     rows = rows_of(X, learner)
@@ -171,7 +171,7 @@ def test_cw_stdev_goes_on_learning_from_noisy_labels(projection):
 @pytest.mark.parametrize("projection", ["kl", "l2", "exact"])
 @pytest.mark.parametrize("power", [-20, 6, 30])
 def test_cw_stdev_does_not_depend_on_the_initial_variance(projection, power):
-    """NIPS 2008, Lemma 3, exactly so for powers of 4: means scale by sqrt(a), variances by a, decisions not at all."""
+    """NIPS 2008, Lemma 3, exact for powers of 4: means scale by sqrt(a), variances by a, decisions do not change."""
     X, y = random_rows(300, seed=6, noise=0.1)
     one, other = (
         new_learner(rules.CW(0.8, "stdev", projection), dtype="float64", initial_variance=a) for a in (1.0, 4.0**power)
@@ -183,8 +183,8 @@ def test_cw_stdev_does_not_depend_on_the_initial_variance(projection, power):
     np.testing.assert_allclose(other.state.variance, one.state.variance * 4.0**power, rtol=1e-12)
 
 
-def test_cw_variance_does_depend_on_it():
-    """There (a, phi) is the same as (1, phi sqrt(a)): the lemma is not true of the variance form."""
+def test_cw_variance_depends_on_the_initial_variance():
+    """The lemma does not hold for the variance form: there (a, phi) is the same as (1, phi sqrt(a))."""
     X, y = random_rows(300, seed=6)
     one, other = (new_learner(rules.CW(0.8, "variance"), initial_variance=a) for a in (1.0, 16.0))
     for learner in (one, other):
@@ -219,7 +219,7 @@ def test_l36_explicit_zeros_change_nothing(rule):
 
 @pytest.mark.parametrize("rule", RULES, ids=rule_id)
 def test_e11_all_processors_get_the_same_bits(rule, monkeypatch):
-    """The build for AVX2, where there is one and it runs here, against the one for every processor."""
+    """The AVX2 build, if it exists and runs here, and the build for every processor agree."""
     X, y = random_rows(300, seed=8, noise=0.1)
     builds = [_kernels]
     if _kernels.runs_v3():

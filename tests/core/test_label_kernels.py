@@ -1,4 +1,4 @@
-"""More than two labels: the kernel against the reference, and the promises of the paper (EMNLP 2009)."""
+"""More than two labels: the kernel is compared with the reference and with claims of the paper (EMNLP 2009)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_agrees_with_the_reference(rule, k, update, dtype, tolerance, intercept)
 @pytest.mark.parametrize("n_labels", [3, 4, 5, 7, 8, 11, 16, 17, 19, 20, 21, 33, 45])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_scores_are_sums_whatever_the_number_of_labels(n_labels, dtype):
-    """Labels are taken four to a vector, up to 20 at a time."""
+    """The kernel sums four labels in a vector, and up to 20 labels together."""
     X, y = labelled_rows(30, 12, n_labels, density=0.5)
     model = new_learner(rules.AROW(), 12, n_labels, dtype=dtype)
     rows = rows_of(X, model)
@@ -74,7 +74,7 @@ def test_scores_are_sums_whatever_the_number_of_labels(n_labels, dtype):
 
 
 def steps_of(model, x, before, label):
-    """What a row did to each block: the step on its mean, read where x is not 0."""
+    """The step of each block's mean for a row, read from the features that are not 0."""
     mean, variance = before
     moved = (model.state.mean - mean) / (variance * x[:, None] + (x[:, None] == 0))
     alphas = np.array([moved[x != 0, z].mean() for z in range(mean.shape[1])])
@@ -168,7 +168,7 @@ def test_one_constraint_is_the_same_in_sequence_and_in_parallel(rule):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("rule", RULES, ids=rule_id)
 def test_variances_only_fall_and_stay_above_the_floor(rule, dtype, k, update):
-    """Also those of a fixed covariance, and of the intercept that is not there: 0.1 * 3 / 3 is more than 0.1."""
+    """Also with a fixed covariance, and of an unused intercept: 0.1 * 3 / 3 is more than 0.1."""
     if update == "exact" and not rule.solvable:
         return
     X, _ = labelled_rows(150, seed=3)
@@ -223,7 +223,7 @@ def test_any_chunking_gives_the_same_bits(rule, k, update):
 
 @pytest.mark.parametrize("n_labels", [3, 12])
 def test_a_state_beyond_the_cache_gives_the_same_bits(n_labels):
-    """The look-ahead only asks for memory early."""
+    """Prefetching changes no result."""
     X, y = labelled_rows(n_labels=n_labels)
     wide = X.copy()
     wide.resize(X.shape[0], 200_000)
@@ -239,7 +239,7 @@ def test_a_state_beyond_the_cache_gives_the_same_bits(n_labels):
 @pytest.mark.parametrize("n_labels", [12, 5])  # more rivals than lie side by side, and fewer
 @pytest.mark.parametrize(("k", "update"), [*UPDATES, (None, "exact")], ids=str)
 def test_a_row_that_overflows_changes_nothing(k, update, n_labels):
-    """Its only feature has means so large that the step back from them is too long for float32."""
+    """The means of its only feature are so large that the step back is too long for float32."""
     X, y = labelled_rows(n_labels=n_labels)
     X = X.tolil()
     X[:, 24] = 0
@@ -287,8 +287,10 @@ def test_a_row_too_long_to_be_counted_changes_nothing(n_labels):
 
 @pytest.mark.parametrize("rule", [rules.CW(projection="exact"), rules.Perceptron()], ids=rule_id)
 def test_columns_and_labels_that_change_during_a_pass_are_never_followed_out_of_bounds(rule):
-    """As another thread may do while the GIL is released; here between the check and the pass.  The perceptron would
-    take whatever it finds there for a weight."""
+    """Another thread may change them while the GIL is released; here they change between the check and the pass.
+
+    The perceptron would use any number that it reads as a weight.
+    """
     X, y = labelled_rows()
     model = new_learner(rule, n_labels=5, n_constraints=None)
     rows = rows_of(X, model)
@@ -331,7 +333,7 @@ def test_an_empty_row_without_intercept_changes_nothing(rule):
 
 
 def test_equal_scores_rank_the_lower_label_first():
-    """From a mean of 0 all rivals are equal: the blocks of the lowest wrong labels move, and no others."""
+    """With means of 0 all rivals have equal scores, and only the blocks of the lowest wrong labels move."""
     X = sparse.csr_matrix(np.ones((1, 25), np.float32))
     for k, label, expected in ((1, 0, [0, 1]), (1, 3, [0, 3]), (2, 1, [0, 1, 2]), (3, 5, [0, 1, 2, 5])):
         model = new_learner(rules.AROW(), n_labels=6, n_constraints=k)

@@ -1,4 +1,4 @@
-"""Bits, order, threads: what a learner promises besides the arithmetic."""
+"""What a learner guarantees beside the arithmetic: equal bits, order of rows, and threads."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_the_same_seed_gives_the_same_bits(rule):
 
 
 def test_a_state_beyond_the_cache_gives_the_same_bits():
-    """The look-ahead only asks for memory early: the same rows in a state of 200 thousand cells."""
+    """Prefetching changes no result: the same rows in a state of 200 thousand cells."""
     X, y = random_rows()
     small = new_learner(rules.AROW())
     large = new_learner(rules.AROW(), n_features=200_000)
@@ -113,7 +113,7 @@ def test_h11_huge_and_tiny_features_give_finite_weights_or_an_error(rule, dtype,
 @pytest.mark.parametrize("rule", RULES, ids=rule_id)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_h12_a_variance_that_has_reached_its_floor_stays_there(rule, dtype):
-    """So that no number of updates on one feature takes it further: neither to 0, nor to slow subnormal numbers."""
+    """No number of updates of one feature makes it 0, or a slow subnormal number."""
     X, y = np.array([[1.0], [1.0]]), np.array([1.0, -1.0])  # one of the two is always wrong
     learner = new_learner(rule, 1, dtype=dtype, fit_intercept=False)
     rows, state = rows_of(X, learner), learner.state
@@ -138,7 +138,7 @@ def test_h12_a_million_updates_of_one_feature_leave_a_variance():
 
 @pytest.mark.parametrize("rule", RULES, ids=rule_id)
 @pytest.mark.parametrize("change", ["all labels flip", "half of the labels are noise"])
-def test_h13_labels_that_contradict_each_other_leave_a_sound_model_that_still_learns(rule, change):
+def test_h13_contradictory_labels_leave_a_sound_model_that_still_learns(rule, change):
     X, y = random_rows(1000, seed=3, noise=0.5 if change == "half of the labels are noise" else 0)
     learner = new_learner(rule)
     rows = rows_of(X, learner)
@@ -166,7 +166,7 @@ def test_h13_labels_that_contradict_each_other_leave_a_sound_model_that_still_le
     ids=rule_id,
 )
 def test_defaults_do_not_depend_on_the_scale_of_the_features(rule):
-    """Without an intercept, that is, whose feature is 1 whatever the others are; powers of 2 keep the bits."""
+    """Without an intercept, whose feature is always 1.  Powers of 2 keep the bits."""
     X, y = random_rows(300, noise=0.1)
     decisions = []
     for scale in (2.0**-40, 1.0, 2.0**30):
@@ -216,7 +216,7 @@ def test_averaged_weights_are_the_mean_over_the_rounds(average):
     np.testing.assert_allclose(learner.predictor.mean, expected, rtol=1e-12, atol=1e-14)
 
 
-def test_copies_and_pickles_go_their_own_way():
+def test_copies_and_pickles_are_independent():
     X, y = random_rows()
     learner = new_learner(rules.PassiveAggressive(average=True))
     rows = rows_of(X, learner)
@@ -255,7 +255,7 @@ def test_h14_threads_that_learn_with_one_model_take_turns():
 
 
 def test_c26_columns_that_change_during_a_pass_are_never_followed_out_of_bounds():
-    """As another thread may do while the GIL is released; here between the check and the pass."""
+    """Another thread may change them while the GIL is released; here they change between the check and the pass."""
     X, y = random_rows()
     learner = new_learner(rules.CW(projection="exact"))
     rows = rows_of(X, learner)

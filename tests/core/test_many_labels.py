@@ -1,4 +1,4 @@
-"""Thousands of labels: memory for what is asked, not for all pairs of rows and labels, or of labels."""
+"""Thousands of labels: memory does not grow with rows times labels, or with pairs of labels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ N_LABELS = 3000
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory):
-    """Some thousand labels, a row for each, and a model of them."""
+    """A few thousand labels, a row for each, and a model."""
     folder = tmp_path_factory.mktemp("many")
     lines = [f"{label} {label % 17}:1 {20 + label % 19}:2\n" for label in range(N_LABELS)]
     (folder / "data.svm").write_text("".join(lines))
@@ -28,7 +28,7 @@ def many(tmp_path_factory):
 
 
 def peak_of(*words):
-    """What a command says, and the bytes that it takes at its peak."""
+    """The output of a command, and its peak memory in bytes."""
     cwlearn("inspect", words[words.index("-m") + 1])  # so that all modules are there
     tracemalloc.start()
     try:
@@ -71,7 +71,7 @@ def test_x10_scoring_in_parts_gives_the_same_lines(words, tmp_path, monkeypatch)
     assert again == report
 
 
-def test_x10_variances_are_asked_for_only_where_they_are_wanted(tmp_path, monkeypatch):
+def test_x10_variances_are_computed_only_if_they_are_needed(tmp_path, monkeypatch):
     text = tmp_path / "data.svm"
     text.write_text(labelled_text())
     for rule in ("arow", "perceptron"):
@@ -122,13 +122,13 @@ def test_x10_confusions_are_a_table_of_few_labels_and_pairs_of_many(n_labels):
         }
 
 
-def test_x10_no_rows_are_no_rows():
+def test_x10_no_rows_have_no_error():
     report = Measures(["a", "b"]).summary(probabilities=True)
     assert (report["rows"], report["error"], report["confusion"]) == (0, None, [[0, 0], [0, 0]])
 
 
 def test_x10_inspecting_many_labels_takes_no_time_for_each_pair_of_them(many, monkeypatch):
-    """The names of labels are made once, and not once for each weight that is told."""
+    """The names of labels are made once, not once for each weight that is shown."""
     made = []
     names = Learner.label_names.fget
     monkeypatch.setattr(Learner, "label_names", property(lambda self: (made.append(1), names(self))[1]))
@@ -136,7 +136,7 @@ def test_x10_inspecting_many_labels_takes_no_time_for_each_pair_of_them(many, mo
     assert len(made) < 10
 
 
-def test_x10_evaluate_tells_many_labels_of_a_few_rows(many):
+def test_x10_evaluate_lists_all_of_many_labels_for_few_rows(many):
     (many / "ten.svm").write_text("".join((many / "data.svm").read_text().splitlines(keepends=True)[:10]))
     report = succeed("evaluate", many / "ten.svm", "-m", many / "m.npz", "--json").json
     assert report["rows"] == 10 == sum(rows for _, _, rows in report["confusion_pairs"])
@@ -145,8 +145,8 @@ def test_x10_evaluate_tells_many_labels_of_a_few_rows(many):
 
 
 @pytest.mark.parametrize("verb", [*VERBS])
-def test_x10_what_is_recommended_when_memory_runs_out_is_there(verb, tmp_path, monkeypatch):
-    """The hint is in the words of the verb, so whoever follows it is not told that there is no such flag."""
+def test_x10_a_hint_about_memory_names_a_flag_of_the_command(verb, tmp_path, monkeypatch):
+    """Each command has its own flags, and the hint names one of them."""
     text = tmp_path / "data.svm"
     text.write_text(labelled_text())
 

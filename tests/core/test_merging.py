@@ -1,4 +1,4 @@
-"""Merging models: against sequential training, in any order and tree, and on the command line."""
+"""Merging models: compared with sequential training, in any order and tree, and on the command line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def learner_of(rule, n_labels=2, n_features=25, **training):
 
 
 def trained(rule, shards, n_labels=2, **training):
-    """A learner for each of some parts of the same rows."""
+    """A learner for each part of the same rows."""
     X, y = random_rows(120, noise=0.1) if n_labels == 2 else labelled_rows(120, n_labels=n_labels, noise=0.1)
     learners = []
     for shard in range(shards):
@@ -93,7 +93,7 @@ def test_posterior_of_regressions_is_ridge_regression_on_all_rows():
 
 
 @pytest.mark.parametrize("how", ["posterior"])
-def test_regressions_that_began_elsewhere_merge_in_any_grouping(how):
+def test_regressions_with_different_first_intercepts_merge_in_any_grouping(how):
     X = np.random.default_rng(0).standard_normal((5, 3))
     starts = [0.0, 500.0, -300.0]
     parts = [
@@ -123,7 +123,7 @@ def test_order_and_tree_do_not_matter(rule, n_labels, how):
 
 
 @pytest.mark.parametrize("rule", [rules.AROW(0.7), rules.CW(0.8), rules.AROW(0.7, covariance="full")], ids=rule_id)
-def test_each_way_is_its_formula(rule):
+def test_each_method_is_its_formula(rule):
     learners = trained(rule, 3, dtype="float64", initial_variance=0.5)
     full = rule.covariance == "full"
     S = [learner.state.covariance(0) if full else np.diag(learner.state.variance) for learner in learners]
@@ -183,7 +183,7 @@ def test_merged_models_predict_save_resume_and_merge_again(rule, n_labels, tmp_p
         assert (ours == theirs).all()
 
 
-def test_the_average_of_averaged_models_is_that_of_their_averages():
+def test_averaged_models_are_merged_by_their_averages():
     learners = trained(rules.Perceptron(average=True), 3, dtype="float64")
     together = merged(learners, "l2")
     expected = np.mean([learner.predictor.mean for learner in learners], axis=0)
@@ -194,7 +194,7 @@ def test_the_average_of_averaged_models_is_that_of_their_averages():
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("initial_variance", [1.0, 0.7, 0.3, 0.1])
 @pytest.mark.parametrize("count", [3, 10])
-def test_weights_that_no_model_has_touched_stay_so_to_the_bit(how, dtype, initial_variance, count):
+def test_weights_that_no_model_has_touched_stay_untouched(how, dtype, initial_variance, count):
     X, y = random_rows(60)
     wide = sparse.hstack([X, sparse.csr_matrix((61, 975))]).tocsr()
     learner = learner_of(rules.AROW(), n_features=1000, dtype=dtype, initial_variance=initial_variance)
@@ -202,7 +202,7 @@ def test_weights_that_no_model_has_touched_stay_so_to_the_bit(how, dtype, initia
     assert merged([learner] * count, how).state.touched.sum() == learner.state.touched.sum() < 30
 
 
-def test_regressions_merge_in_any_order_and_go_on_from_a_base(tmp_path):
+def test_regressions_merge_in_any_order_and_from_a_base(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((400, 4))
     t = X @ np.arange(4) + 1000 + rng.standard_normal(400)
@@ -224,8 +224,8 @@ def test_regressions_merge_in_any_order_and_go_on_from_a_base(tmp_path):
 
 
 @pytest.mark.parametrize("covariance", ["diagonal", "full"])
-def test_kl_counts_what_all_began_with_once(covariance):
-    """Not even the prior counts more: else confidences would grow without any row, round after round."""
+def test_kl_counts_a_common_base_once(covariance):
+    """The prior counts once, too; otherwise confidences would grow from round to round without any row."""
     (base,) = trained(rules.AROW(0.7, covariance=covariance), 1, dtype="float64")
     idle = Sum("kl")
     for part in range(5):
@@ -265,14 +265,14 @@ def test_confidences_beat_averages_and_single_shards():
         (package.AROWClassifier(dtype="float64"), "dtype 'float32' and 'float64'"),
     ],
 )
-def test_m13_models_that_do_not_fit_are_refused_and_both_are_named(other, message):
+def test_m13_models_of_different_kinds_are_refused_and_both_are_named(other, message):
     X = np.eye(3)
     model = package.AROWClassifier().fit(X, [0, 1, 0])
     with pytest.raises(ModelError, match=f"model 0 and model 1 cannot be merged: .*{message}"):
         package.merge([model, other.fit(X, [0, 1, 0])])
 
 
-def test_m13_labels_features_and_hashes_must_fit_too(tmp_path):
+def test_m13_labels_features_and_hashes_must_agree(tmp_path):
     X = np.eye(3)
     model = package.AROWClassifier().fit(X, [0, 1, 0])
     with pytest.raises(ModelError, match="labels 0, 1 and 0, 2"):
@@ -291,7 +291,7 @@ def test_m13_labels_features_and_hashes_must_fit_too(tmp_path):
     assert not (tmp_path / "out.npz").exists()
 
 
-def test_what_cannot_be_merged_is_refused():
+def test_models_that_cannot_be_merged_are_refused():
     X = np.eye(3)
     with pytest.raises(ModelError, match="models of perceptron have no confidences: 'l2' is the only way"):
         package.merge([package.PerceptronClassifier().fit(X, [0, 1, 0])])
@@ -338,7 +338,7 @@ def test_merge_refuses_what_it_cannot_use(model, tmp_path):
 
 
 @pytest.mark.parametrize("how", HOW)
-def test_what_all_models_went_on_from_counts_once(tmp_path, how):
+def test_the_base_of_all_models_counts_once(tmp_path, how):
     X, y = random_rows(300, 20)
     options = {"covariance": "full", "regularization": 1e3, "epochs": 1, "shuffle": False}
     base = package.AROWClassifier(**options).fit(X[:60], y[:60])
@@ -359,7 +359,7 @@ def test_what_all_models_went_on_from_counts_once(tmp_path, how):
     assert (package.load(tmp_path / "all.npz").coef_ == together.coef_).all()
 
 
-def test_a_base_that_a_model_cannot_have_gone_on_from_is_refused():
+def test_a_base_that_a_model_cannot_have_started_from_is_refused():
     X, y = random_rows(60)
     small, large = package.AROWClassifier().fit(X[:, :10], y), package.AROWClassifier().fit(X, y)
     with pytest.raises(ModelError, match=r"model 0 cannot have gone on from the base: it has 10 features"):
@@ -375,7 +375,7 @@ def test_a_base_that_a_model_cannot_have_gone_on_from_is_refused():
         package.merge([large, package.AROWClassifier()])
 
 
-def test_adding_sums_leaves_them_as_they_were():
+def test_adding_sums_does_not_change_them():
     one, other = (Sum.of("posterior", learner, "m") for learner in trained(rules.AROW(), 2))
     before = copy.deepcopy(one)
     total = Sum("posterior") + one

@@ -1,4 +1,4 @@
-"""Model files: the same model back, and nothing but a whole and sound one.
+"""Model files: a model comes back unchanged, and anything but a whole, sound model is refused.
 
 The names M01 ... and E01 ... are the rows of docs/odd_inputs.md that each test answers for.
 """
@@ -54,7 +54,7 @@ def saved(learner, tmp_path):
 
 
 def reseal(path, change):
-    """Rewrite a model with its members changed, and with a checksum that fits, as an attacker would."""
+    """Rewrite a model with changed members and a fitting checksum, as an attacker would."""
     with np.load(path) as archive:
         members = {name: archive[name] for name in archive.files}
     header = json.loads(members["header"].tobytes())
@@ -68,7 +68,7 @@ def reseal(path, change):
 
 
 def rebuilt(path, **changed):
-    """The archive anew, with the bytes of some members changed."""
+    """A new archive with the bytes of some members changed."""
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()} | changed
     with open(path, "wb") as file:
@@ -283,7 +283,7 @@ def test_m04_m05_a_false_header_with_a_fitting_checksum_is_found(saved, changes)
 
 @pytest.mark.parametrize("name", ["rows", "updates", "mistakes", "unsolved", "loss", "surprise", "squares"])
 def test_x09_counts_that_cannot_be_or_that_would_overflow_are_refused(name, saved):
-    """One entry of a sound statistics at a time."""
+    """One field of sound statistics is changed at a time."""
     counted = name in ("rows", "updates", "mistakes", "unsolved")
     odd = [-1, -0.5, float("inf"), float("nan"), "5", None, [], True]
     odd += [1.0, 2**53 + 1, 2**63 - 1, 2**70] if counted else [-float("inf")]
@@ -339,7 +339,7 @@ def test_x09_an_array_that_is_not_as_long_as_its_member_is_refused(array, messag
 
 
 def entries(content):
-    """Where the entries of the directory begin."""
+    """The offset of the directory's entries."""
     return [match.start() for match in re.finditer(b"PK\x01\x02", content)]
 
 
@@ -348,7 +348,7 @@ def put(content, place, form, *values):
 
 
 def sizes(number, size):
-    """Both sizes of a member, in the directory."""
+    """Set both sizes of a member in the directory."""
     return lambda content: put(content, entries(content)[number] + 20, "<II", size, size)
 
 
@@ -418,7 +418,7 @@ def test_x09_a_member_that_is_there_twice_is_refused(saved):
 
 
 class WatchedLock:
-    """Counts who is inside."""
+    """Counts the threads inside."""
 
     inside = 0
 
@@ -429,8 +429,8 @@ class WatchedLock:
         self.inside -= 1
 
 
-def test_x09_nobody_learns_while_a_model_is_saved(learner, tmp_path, monkeypatch):
-    """The arrays are the learner's own, so they must stay as they are until the last of them is written."""
+def test_x09_no_thread_learns_while_a_model_is_saved(learner, tmp_path, monkeypatch):
+    """The learner's own arrays are written, so they must not change before the last one is written."""
     learner.lock = WatchedLock()
     seen = []
 
@@ -512,14 +512,14 @@ def test_m09_a_newer_version_is_named_with_its_writer(saved):
 
 
 def simple_rows():
-    """Rows that any version of NumPy makes alike, and whose weights any processor gets to the bit."""
+    """Rows that are the same with any version of NumPy, and whose weights are the same on any processor."""
     row, column = np.arange(40)[:, None], np.arange(6)
     X = ((row * 7 + column * column * 3) % 11 - 5) / 4 * ((row + column) % 3 > 0)
     return X, np.where(np.arange(40) * 5 % 7 > 2, 1.0, -1.0)
 
 
-def test_m09_e12_a_model_of_every_version_gives_the_scores_that_it_always_gave():
-    """A file is added for each new version of the format, and none is ever written anew."""
+def test_m09_e12_a_model_of_every_version_gives_its_recorded_scores():
+    """Each new version of the format adds a file; existing files are never rewritten."""
     X, y = simple_rows()
     expected = [float.fromhex(number) for number in SCORES]
     assert {path.name for path in GOLDEN.iterdir()} == {f"version-{n + 1}.npz" for n in range(model_file.VERSION)}
@@ -613,7 +613,7 @@ def test_e03_a_fault_after_the_last_write_keeps_the_old_model(call, learner, sav
     assert os.listdir(saved.parent) == listing
 
 
-def test_e01_what_a_killed_process_left_is_removed_by_a_later_save(learner, tmp_path):
+def test_e01_a_later_save_removes_the_file_of_a_killed_process(learner, tmp_path):
     old, new, other = tmp_path / ".cwlearn-0123.tmp", tmp_path / ".cwlearn-4567.tmp", tmp_path / "other.tmp"
     for path in (old, new, other):
         path.touch()

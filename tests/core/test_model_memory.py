@@ -1,4 +1,4 @@
-"""What model files may ask for: no more memory than they say, and no more than they may."""
+"""Memory of model files: loading takes no more than computed before, and no more than allowed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ READING = 6 << 20  # bytes that reading takes in addition, whatever the model: p
 
 @pytest.fixture
 def small_steps(monkeypatch):
-    """What reading takes if it takes little at a time."""
+    """Read small parts at a time; return the memory that this takes."""
     monkeypatch.setattr(diagonal_state, "WEIGHTS_AT_ONCE", 1 << 12)
     return 3 << 19
 
@@ -45,7 +45,7 @@ def learned(rule=None, n_features=25, n_labels=2, kernel=None, **training):
 
 
 def dense(n_features, rule=None, n_labels=2):
-    """A learner all of whose weights were touched."""
+    """A learner with all weights touched."""
     learner = Learner(rule or rules.AROW(), Training(), np.arange(n_labels), n_features)
     learner.state.mean[:] = np.random.default_rng(0).standard_normal(learner.state.mean.shape, np.float32)
     learner.statistics.update(rows=7, updates=5, squares=40.0)
@@ -53,7 +53,7 @@ def dense(n_features, rule=None, n_labels=2):
 
 
 def forged(path, learner, change):
-    """A file whose header and arrays were changed, and which is sealed all the same."""
+    """A file with changed header and arrays, and a correct checksum."""
     members = model_file._members(learner)
     header = json.loads(members["header"].tobytes())
     change(header, members)
@@ -64,7 +64,7 @@ def forged(path, learner, change):
 
 
 def peak_of(work):
-    """What some work returns, and the bytes that it takes at its peak."""
+    """The result of some work, and its peak memory in bytes."""
     tracemalloc.start()
     try:
         result = work()
@@ -94,13 +94,11 @@ def test_x09_a_few_bytes_cannot_ask_for_gigabytes(tmp_path):
     assert peak < READING
     size = path.stat().st_size
     assert f"{path}: a file of {size:,} bytes, but the weights of its 1,000,000,000 features need 8,000," in message
-    needed = re.search(r"`max_memory=(\d+)` allows it$", message)[1]
-    assert f"more than the {(1 << 30) + 8 * size:,} allowed; `max_memory={needed}` allows it" in message
-    assert int(needed) in range(8 * 10**9, 8 * 10**9 + READING)
+    assert f"more than the {(1 << 30) + 8 * size:,} allowed; `max_memory='7630M'` allows it" in message
     data = tmp_path / "data.svm"
     data.write_text("1 1:1\n")
     for words in (["predict", data, "-m", path], ["evaluate", data, "-m", path], ["merge", path, "-m", tmp_path / "o"]):
-        assert f"allowed; --memory {needed} allows it" in fail(*words)
+        assert "allowed; --memory 7630M" in fail(*words)
     assert "features   1,000,000,000, 0 of them moved" in succeed("inspect", path).out
 
 
@@ -126,7 +124,7 @@ def test_x09_the_limit_is_what_the_user_gives(tmp_path):
     assert "must be a positive number of bytes" in fail("inspect", path, "--memory", "0", status=2)
 
 
-def test_x09_training_goes_on_with_a_model_as_large_as_training_may_make_it(tmp_path, monkeypatch):
+def test_x09_training_can_resume_any_model_that_training_may_make(tmp_path, monkeypatch):
     monkeypatch.setattr(model_file, "USUAL_MEMORY", 1 << 26)
     monkeypatch.setattr(cli_train, "free_memory", lambda: 1 << 30)
     text = tmp_path / "data.svm"
@@ -150,7 +148,7 @@ def test_x09_labels_as_wide_as_a_file_says_are_refused(tmp_path):
 
 @pytest.mark.parametrize("what", ["header", "names"])
 def test_x09_texts_are_not_read_into_more_objects_than_allowed(what, tmp_path, monkeypatch):
-    """Nested lists would take twenty times the text, and names are refused before they are objects if they are none."""
+    """Nested lists would take twenty times their text.  Names that are not strings are refused before parsing."""
     monkeypatch.setattr(model_file, "LARGE", 0)
     nested = b"[" + b"[]," * 100_000 + b"[]]"
 
@@ -209,7 +207,7 @@ def test_x09_loading_takes_no_more_than_the_file_has_said(kind, tmp_path, small_
 
 
 def test_x09_a_kernel_of_many_labels_says_what_it_needs(tmp_path, small_steps):
-    """A label takes a dozen bytes of a file, and its block, with room for more rows, two kilobytes."""
+    """A label takes a dozen bytes in the file; its block, with room for more rows, takes two kilobytes of memory."""
     n_labels, n_features = 2000, 3
     learner = Learner(rules.AROW(), Training(), np.arange(n_labels), n_features, KernelOptions())
     learner.state.gamma = 1.0
@@ -231,7 +229,7 @@ def test_x09_a_kernel_of_many_labels_says_what_it_needs(tmp_path, small_steps):
 
 
 def brute_force(learner, most):
-    """The heaviest weights of a learner that is in memory, as (label, feature, weight, variance)."""
+    """The heaviest weights of a learner in memory, as (label, feature, weight, variance)."""
     state = learner.predictor
     found = []
     for block in range(state.blocks):
@@ -246,8 +244,8 @@ def brute_force(learner, most):
 
 @pytest.mark.parametrize("n_labels", [2, 4])
 @pytest.mark.parametrize("rule", [*RULES, rules.CW(covariance="full"), rules.AROWRegression()], ids=rule_id)
-def test_x09_inspecting_part_by_part_tells_what_is_in_the_whole(rule, n_labels, tmp_path, monkeypatch):
-    """Rounded weights, of which many are equal: the first ones are told."""
+def test_x09_inspecting_in_parts_shows_the_same_as_inspecting_the_whole(rule, n_labels, tmp_path, monkeypatch):
+    """Many rounded weights are equal; the first ones are shown."""
     monkeypatch.setattr(diagonal_state, "WEIGHTS_AT_ONCE", 7)
     labels = np.empty(0) if rule.task == "regression" else np.arange(n_labels)
     for n_features, kept in ((30, 0.8), (400, 0.05)):  # as a dense file, and as one of places
@@ -329,7 +327,7 @@ def test_x09_only_regular_files_are_models(tmp_path):
 
 
 def test_x09_an_archive_of_very_many_members_is_not_listed(tmp_path):
-    """Each entry of a directory would become an object of some kilobyte."""
+    """Each entry of the directory would become an object of about a kilobyte."""
     members = {f"a{number}": np.empty(0, np.uint8) for number in range(3000)}
     with open(tmp_path / "m.npz", "wb") as file:
         sealed_archive.write(file, members)
@@ -338,7 +336,7 @@ def test_x09_an_archive_of_very_many_members_is_not_listed(tmp_path):
 
 
 def test_x09_the_memory_of_a_model_in_its_file_is_that_of_one_that_learned(tmp_path):
-    """Room for one feature more is all that a model that was loaded has in addition."""
+    """A loaded model has memory for one feature more, and no other spare memory."""
     learner = new_learner(rules.AROW(), 1000)
     model_file.save(learner, tmp_path / "m.npz")
     again = model_file.load(tmp_path / "m.npz")

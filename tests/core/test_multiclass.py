@@ -1,4 +1,4 @@
-"""More than two labels, as users meet them: estimators, probabilities, text, model files and the command line."""
+"""More than two labels in estimators, text, model files and the command line."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_partial_fit_needs_all_labels_first_and_names_a_late_one(iris):
         model.partial_fit(X[:2], np.array(["setosa", 7], object))
 
 
-def test_many_announced_labels_are_no_reason_for_a_warning():
+def test_many_announced_labels_are_not_a_warning():
     X = np.eye(30)
     model = package.AROWClassifier().partial_fit(X, np.arange(30), classes=np.arange(40))
     assert len(model.classes_) == 40
@@ -149,7 +149,7 @@ def test_predictions_are_made_in_pieces(iris, monkeypatch):
     assert model.predict(X[:0]).shape == (0,)
 
 
-def test_more_memory_than_there_is_is_refused_with_the_figure(monkeypatch):
+def test_a_model_larger_than_the_memory_is_refused(monkeypatch):
     monkeypatch.setattr(state, "free_memory", lambda: 10**8)
     X = sparse.csr_matrix(np.eye(20, 10**6, dtype=np.float32))
     with pytest.raises(
@@ -187,7 +187,7 @@ def test_text_gives_the_bits_of_fit(options, words, text):
         assert bits(run.train()) == expected
 
 
-def test_late_labels_make_the_run_begin_again_but_once(tmp_path, monkeypatch):
+def test_late_labels_restart_the_run_once(tmp_path, monkeypatch):
     path = tmp_path / "sorted.svm.gz"  # compressed, so nobody can look ahead
     lines = [f"{label} {1 + label}:1 20:{row}\n" for label in range(12) for row in range(1, 9)]
     path.with_suffix("").write_text("".join(lines))
@@ -230,21 +230,21 @@ def test_many_labels_are_counted_and_named(tmp_path):
     assert "and 280 more" in message
 
 
-def test_a_label_that_is_no_class_is_named_though_others_are_new_too(text):
+def test_a_label_that_is_not_a_class_is_named_even_among_new_labels(text):
     text.write_text("1 1:1\n2 1:1\n3 1:1\n2.5 1:1\n4 1:1\n")
     for words in ([], ["--epochs", 1]):
         message = fail("train", text, "-m", text.with_name("m"), *words)
         assert f"{text}:4: label 2.5 is not a whole number" in message
 
 
-def test_labels_that_cannot_be_told_apart_are_refused(text):
+def test_labels_that_are_equal_as_doubles_are_refused(text):
     text.write_text("5 1:1\n9007199254740991 1:1\n9007199254740993 2:1\n1e300 1:1\n")
     for words in ([], ["--epochs", 1]):
         message = fail("train", text, "-m", text.with_name("m"), *words)
         assert f"{text}:3: label 9007199254740993 is too large: from 2^53 on" in message
 
 
-def test_almost_as_many_labels_as_rows_are_told_of(text):
+def test_almost_as_many_labels_as_rows_are_a_warning(text):
     text.write_text("".join(f"{row} 1:{row}\n" for row in range(1, 40)))
     assert "warning: 39 labels in 39 rows: are they classes?" in succeed("train", text, "-m", text.with_name("m")).err
 
@@ -281,7 +281,7 @@ def test_resuming_gives_the_bits_of_one_run(text, tmp_path):
 # -- command line ------------------------------------------------------------------------------------------------------
 
 
-def test_predict_evaluate_and_inspect_speak_of_all_labels(text, tmp_path):
+def test_predict_evaluate_and_inspect_show_all_labels(text, tmp_path):
     model = tmp_path / "m.npz"
     report = succeed("train", text, "-m", model, "--json").json
     assert report["labels"] == ["0", "1", "2", "3"]
@@ -350,8 +350,8 @@ def test_an_inexact_exact_update_is_reported(text, monkeypatch):
 @pytest.mark.parametrize("rule", [rules.CW(), rules.Perceptron(average=True), rules.SOP()], ids=lambda rule: rule.name)
 @pytest.mark.parametrize("n_labels", [2, 3, 20])
 @pytest.mark.parametrize("n_features", [25, 5000])
-def test_a_model_comes_back_to_the_bit(rule, n_labels, n_features, tmp_path):
-    """Whether all weights are written, or only those that were touched."""
+def test_a_model_comes_back_bit_for_bit(rule, n_labels, n_features, tmp_path):
+    """Also if only touched weights are written."""
     X, y = labelled_rows(n_labels=max(3, n_labels))
     y = np.where(y > 0, 1.0, -1.0) if n_labels == 2 else y
     X.resize(X.shape[0], n_features)
@@ -394,7 +394,7 @@ def test_features_that_were_never_touched_are_not_counted(tmp_path):
 
 
 def tampered(model, tmp_path, change):
-    """A sealed file whose arrays have been changed."""
+    """A file with changed arrays and a correct checksum."""
     members = model.state.arrays()
     header = model_file._header(model)
     change(members, header)
@@ -422,7 +422,7 @@ def tampered(model, tmp_path, change):
         ("negative count", "number of features"),
     ],
 )
-def test_places_that_make_no_sense_are_refused(what, message, tmp_path):
+def test_impossible_places_are_refused(what, message, tmp_path):
     X, y = labelled_rows()
     model = new_learner(rules.AROW(), 1000, 5)
     model.state.mean[:] = 0
@@ -454,7 +454,7 @@ def test_places_that_make_no_sense_are_refused(what, message, tmp_path):
         model_file.load(tampered(model, tmp_path, change))
 
 
-def test_a_model_too_large_for_the_machine_is_no_bad_model(tmp_path, monkeypatch):
+def test_a_model_too_large_for_the_machine_is_a_memory_error(tmp_path, monkeypatch):
     X, y = labelled_rows()
     model = new_learner(rules.AROW(), 10**6, 5)
     model.state.mean[:] = 0
@@ -470,7 +470,7 @@ def test_a_model_too_large_for_the_machine_is_no_bad_model(tmp_path, monkeypatch
 
 
 def test_a_checkpoint_of_fewer_labels_is_not_recommended(tmp_path):
-    """A label turns up late, so the run begins again; what was kept before that is worth nothing."""
+    """A late label restarts the run, so the checkpoint before it is useless."""
     path = tmp_path / "late.svm.gz"
     path.write_bytes(gzip.compress(("".join("0 1:1\n1 2:1\n" * 200) + "2 3:1\n").encode()))
     monitor = TerminalMonitor(quiet=True, checkpoint=str(tmp_path / "ck"), minutes=1e-9)
@@ -485,7 +485,7 @@ def test_a_checkpoint_of_fewer_labels_is_not_recommended(tmp_path):
 
 
 def test_a_pass_over_text_that_changed_is_still_sound(text, monkeypatch):
-    """Between the pass that finds a late label and the next one, another label is added."""
+    """Another label is added between the pass that finds a late label and the next pass."""
     packed = text.with_name("late.svm.gz")
 
     def write(labels):

@@ -1,4 +1,4 @@
-"""The door to native code: what comes through, and what is turned away with its place named.
+"""Checked rows: which matrices are accepted, and that errors name the place of what is wrong.
 
 The names C01 ... are the rows of docs/odd_inputs.md that each test answers for.
 """
@@ -30,7 +30,7 @@ def good():
 
 
 def with_parts(**parts):
-    """A CSR matrix whose arrays were tampered with after it was built, so that SciPy does not see it."""
+    """A CSR matrix whose arrays were changed after SciPy had checked them."""
     X = good()
     for name, value in parts.items():
         setattr(X, name, value)
@@ -84,7 +84,7 @@ def test_a_malformed_matrix_is_refused(name):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", BROKEN)
 def test_no_malformed_matrix_reaches_a_kernel(name, method):
-    """Through every public method: a ValueError, no crash, and no weight is touched."""
+    """Every public method raises a ValueError, and no weight changes."""
     y = [0, 1, 1, 0]
     model = AROWClassifier(dtype="float64", random_state=0).fit(good(), y)
     before = model._learner.state.cells.copy()
@@ -148,7 +148,7 @@ def broken_dia():
     "make", [broken_csc, broken_coo, broken_coo_with_nan, broken_bsr, broken_lil, broken_lil_rows, broken_dia]
 )
 def test_other_formats_are_checked_before_scipy_converts_them(make):
-    """SciPy's conversions trust the arrays and would write out of bounds."""
+    """SciPy converts without checks and would write out of bounds."""
     with pytest.raises(DataError):
         as_rows(make(), FLOAT32)
     with pytest.raises(ValueError):
@@ -161,7 +161,7 @@ def test_c22_other_formats_give_the_same_rows(kind):
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.bool_, np.int64, np.float32, np.float64])
-def test_x03_entries_that_stand_twice_are_added_up_alike_in_every_format(dtype):
+def test_x03_duplicate_entries_are_added_alike_in_every_format(dtype):
     rng = np.random.default_rng(0)
     row, column = rng.integers(0, 6, 200), rng.integers(0, 5, 200)
     values = (rng.integers(60, 127, 200) * (0.1 if np.dtype(dtype).kind == "f" else 1)).astype(dtype)
@@ -282,7 +282,7 @@ def test_c13_c14_strided_read_only_unaligned_and_memory_mapped_arrays_work(tmp_p
         AROWClassifier().fit(X, [0, 1, 1, 0]).predict(X)
 
 
-def test_c15_c16_unsorted_and_duplicate_columns_are_put_right_on_a_copy():
+def test_c15_c16_unsorted_and_duplicate_columns_are_corrected_in_a_copy():
     shuffled = with_parts(
         indices=np.array([2, 0, 1, 3, 0, 2, 1], np.int32), data=np.array([2, 1, 3, 7, 4, 6, 5], np.float32)
     )
@@ -319,7 +319,7 @@ def test_c20_c21_empty_matrices():
 
 @pytest.mark.parametrize("name", ["indptr", "indices", "data"])
 def test_c27_each_array_of_the_caller_is_read_once(name):
-    """A matrix that answers differently the second time cannot slip past the checks."""
+    """A matrix that returns another array the second time cannot pass the checks."""
     asked = []
 
     def answer(shifty):
@@ -338,7 +338,7 @@ def test_c27_each_array_of_the_caller_is_read_once(name):
 @pytest.mark.parametrize("build", BUILDS, ids=lambda build: build.__name__)
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 def test_c28_f21_rows_and_entries_are_counted_in_64_bits(build, index, monkeypatch):
-    """Row 2^31 + 5 of as many empty ones, whose two entries stand behind three thousand million others."""
+    """Row 2^31 + 5 follows as many empty rows, and its two entries follow 3 * 10^9 others."""
     monkeypatch.setattr(diagonal_state, "learn_rows", build.learn_rows)
     monkeypatch.setattr(diagonal_state, "margin_rows", build.margin_rows)
     row, first = 2**31 + 5, 3_000_000_000

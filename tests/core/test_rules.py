@@ -1,4 +1,4 @@
-"""The formulas of the rules, one by one: at chosen points, at the borders of their branches, and where digits go."""
+"""The formulas of the rules: at chosen points, at the borders of their branches, and where digits might cancel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECOND_ORDER = ["cw-variance", "cw-stdev", "scw-i", "scw-ii"]
 
 
 def assert_close(answers, expected, points, rtol, atol):
-    """As if each point were an assertion, but a hundred times faster."""
+    """Compare many points at once, a hundred times faster than one by one."""
     answers, expected = np.array(answers), np.array(expected)
     wrong = ~np.isclose(answers, expected, rtol=rtol, atol=atol).all(axis=1)
     assert not wrong.any(), [(points[i], answers[i], expected[i]) for i in np.flatnonzero(wrong)[:3]]
@@ -35,7 +35,7 @@ def test_formulas_are_those_of_the_reference(kind):
 
 
 def test_the_second_order_perceptron_counts_each_mistake_as_one():
-    """The rest of its formula is in the margin."""
+    """The margin contains the rest of its formula."""
     for m, v in itertools.product(MARGINS, VARIANCES):
         assert rule_answer(KINDS["sop"], 0.3, 0.7, m, v) == ((1, 1) if m <= 0 else (0, 0))
 
@@ -58,7 +58,7 @@ def test_a_margin_on_the_border_of_its_constraint_is_enough(kind, phi):
 @pytest.mark.parametrize("kind", ["cw-variance", "cw-stdev"])
 @pytest.mark.parametrize("n", [1, 2, 3, 8])
 def test_exact_updates_are_those_of_the_reference(kind, n):
-    """Of shares that differ, in pairs and with one left over; to the last digits, which show whether tangents are."""
+    """Different shares, in even and odd number, to the last digits, which depend on exact tangents."""
     shares = np.linspace(1, 4, n) / np.linspace(1, 4, n).sum()
     points = [
         (phi, m, v * shares)
@@ -91,8 +91,8 @@ def printed(kind, phi, C, m, v):
 
 
 @pytest.mark.parametrize("kind", SECOND_ORDER)
-def test_no_digits_get_lost(kind):
-    """Where the printed formulas subtract what is nearly equal, ours have the digits all the same."""
+def test_no_digits_cancel(kind):
+    """The printed formulas subtract nearly equal numbers; ours keep all digits."""
     points = [
         (phi, C, z * (v if kind == "cw-variance" else math.sqrt(v)), v)
         for phi in (0.01, 1.0, 3.0)
@@ -156,7 +156,7 @@ def test_the_logistic_probability_is_a_sigmoid_of_any_score():
     assert rules.Logistic().probability(score) == pytest.approx(expected, rel=1e-14)
 
 
-def test_labels_share_their_variance_but_where_a_rule_asks_for_a_probability():
+def test_labels_share_their_variance_unless_the_rule_requires_a_probability():
     variance = np.array([[1.0, 2.0, 6.0]])
     for rule in (rules.CW(), rules.SCW(), rules.Logistic()):
         assert rule.score_variance(variance).tolist() == [[1, 2, 6]]
@@ -171,7 +171,7 @@ def test_labels_share_their_variance_but_where_a_rule_asks_for_a_probability():
 @pytest.mark.parametrize(
     ("m", "v"), [(-26.5, 1126.0), (-42.3, 548.0), (-7168.4, 28867.0), (-6567.5, 25423.0), (-9.9, 21.3)]
 )
-def test_newtons_method_is_led_back_where_it_goes_astray(m, v):
-    """Logistic regression at points where the tangent leads out of the bracket, once or ten times."""
+def test_bisection_corrects_newtons_method(m, v):
+    """Logistic regression at points where the tangent leaves the bracket, once or ten times."""
     answer = rule_answer(KINDS["bayesian-logistic"], 0.0, 1.0, m, v)
     assert answer == pytest.approx(reference.step("bayesian-logistic", 0.0, 1.0, m, v), rel=1e-12)

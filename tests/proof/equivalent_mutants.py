@@ -20,7 +20,7 @@ class Equivalent:
 
 
 BORDER = "at the border both sides give the same number"
-NEARBY = "two ways to write one number; where the choice is a little off, no digits are lost yet"
+NEARBY = "two ways to write one number; near the border neither loses digits"
 NO_STEP = "at the border the step is 0 anyway"
 FIRST_ORDER = "near the root only the first order of the tangent's equation counts, and this is its second"
 FIRST_STEP = "another first step of an iteration that ends at the same root"
@@ -29,7 +29,7 @@ START = "another point of the bracket to begin at, with the same root"
 SAFEGUARD = "Newton's method and bisection correct each other: more rounds, the same root"
 SLOPE = "only the slope for Newton's method, which bisection corrects: more sweeps, the same root"
 ZERO = "a step of 0 moves nothing"
-LIMIT = "far from every sum there will be, so that it does not matter where exactly"
+LIMIT = "far above every real sum, so its exact value does not matter"
 CURVATURE = "2 * rule.phi * rule.phi"
 
 EQUIVALENT = [
@@ -92,8 +92,8 @@ EQUIVALENT = [
     Equivalent("rival_side", "if m >= rule.phi * v", ("m >= rule.phi * v -> m > rule.phi * v",), NO_STEP),
     Equivalent("rival_side", "return Sensitive( alpha, 1 /", (), SLOPE),
     Equivalent("solve", "cdef double low", ("0 -> 1 #2",), START),
-    Equivalent("solve", "cdef double low", ("0 -> 1", "0 -> 1 #3", "0 -> 1 #4"), "replaced before it is looked at"),
-    Equivalent("solve", "if rule.phi > 0 and m", ("rule.phi > 0 -> rule.phi >= 0",), "loads what is not looked at"),
+    Equivalent("solve", "cdef double low", ("0 -> 1", "0 -> 1 #3", "0 -> 1 #4"), "replaced before it is used"),
+    Equivalent("solve", "if rule.phi > 0 and m", ("rule.phi > 0 -> rule.phi >= 0",), "loads numbers that are not used"),
     Equivalent("solve", "delta = excess", (), SLOPE),
     Equivalent("solve", "if not (fabs(delta)", (), TOLERANCE),
     Equivalent("solve", "if delta > 0", ("delta > 0 -> delta >= 0",), "a change of 0 has ended it before"),
@@ -125,5 +125,5 @@ EQUIVALENT = [
 
 
 def reason_of(mutant: Mutant) -> str:
-    """Why it cannot be noticed; nothing, if it can."""
+    """Why no test can notice it; empty if one can."""
     return next((entry.reason for entry in EQUIVALENT if entry.covers(mutant)), "")

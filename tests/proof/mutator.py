@@ -1,7 +1,7 @@
-"""Formulas with one change each: finds them in the source, and writes them into a copy of it, chosen by a number.
+"""Mutants of formulas: found in the source and written into a copy of it, which a number chooses from.
 
-Cython has no tool for that.  But its statements are Python's once types, casts and addresses are out of the way: a
-formula is parsed as Python, every operator and constant becomes a call with the number of its mutant, and back.
+There is no such tool for Cython.  But without types, casts and addresses its statements are Python: a formula is parsed
+as Python, every operator and constant becomes a call with the number of its mutant, and the result is Cython again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 
-# Functions whose arithmetic is mutated; where only some of it is a formula, what that is assigned to.  None: all.
+# Functions whose arithmetic is mutated, and the targets of the assignments that are formulas; an empty tuple is all
+# statements, None is all functions.
 FORMULAS: dict[str, dict[str, tuple[str, ...]] | None] = {
     "cwlearn/_rules.pxd": None,
     "cwlearn/_cells.pxd": dict.fromkeys(
@@ -53,8 +54,8 @@ COMPARED = {  # at the border, and everywhere else
     ast.NotEq: ("ne", "!=", "=="),
 }
 SWAPPED = {"larger": "smaller", "smaller": "larger"}  # wherever they are called
-COUNTS = ("rival_row", "move_to_average", "exact_step")  # functions that are given places, or counts
-CHOICE = re.compile(r"\b(?!INFINITY)[A-Z][A-Z_0-9]+\b")  # between rules, or of what is not there: no formula
+COUNTS = ("rival_row", "move_to_average", "exact_step")  # functions whose arguments are places or counts
+CHOICE = re.compile(r"\b(?!INFINITY)[A-Z][A-Z_0-9]+\b")  # a choice between rules or modes, not a formula
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Mutant:
 
 
 class Mutator(ast.NodeTransformer):
-    """Replaces the arithmetic of a statement by calls, from the outside to the inside."""
+    """Replaces the arithmetic of a statement by calls, from outside to inside."""
 
     def __init__(self, found: list[Mutant], rule: str, place: str, statement: str):
         self.found, self.rule, self.place, self.statement = found, rule, place, statement
@@ -85,7 +86,7 @@ class Mutator(ast.NodeTransformer):
         return ast.Constant(len(self.found))
 
     def call(self, name: str, before: ast.expr, afters: list[str], *operands: ast.expr) -> ast.Call:
-        """A call that knows its first mutant; others have the numbers that follow."""
+        """A call with the number of its first mutant; others have the following numbers."""
         first, *_ = [self.new(before, after) for after in afters]
         return ast.Call(ast.Name(f"mutant_{name}"), [first, *operands], [])
 
@@ -168,7 +169,7 @@ def declared(text: str) -> list[str]:
 
 
 def changed(text: str, mutator: Mutator, targets: tuple[str, ...]) -> str:
-    """A statement with all its mutants; as it is, if it is no formula."""
+    """A statement with all its mutants; unchanged if it is not a formula."""
     if re.match(r"cdef double \w", text):
         parts = declared(text.removeprefix("cdef double "))
         return "cdef double " + ", ".join(changed(part, mutator, targets) for part in parts)

@@ -1,7 +1,6 @@
-"""Slow, dense, float64 reference of the diagonal online linear classifiers, for two labels and for more: the oracle of
-the tests.
+"""A slow, dense float64 reference of the online linear classifiers with a diagonal covariance, for any labels.
 
-Written from the papers' formulas (with their errata) and from nothing else; it shares no code with the package.
+It is written from the formulas of the papers (with their errata) and shares no code with the package.
 
     J12  Crammer, Dredze, Pereira, "Confidence-Weighted Linear Classification for Text Categorization", JMLR 2012
     N8   Crammer, Dredze, Pereira, "Exact Convex Confidence-Weighted Learning", NIPS 2008
@@ -32,7 +31,7 @@ def sigmoid(z):
 
 
 def bisect(function, low, high):
-    """The root of an increasing function between low and high, halved until no float lies in between."""
+    """The root of an increasing function between low and high, by bisection down to neighbouring floats."""
     while True:
         middle = low + (high - low) / 2
         if not low < middle < high:

@@ -1,7 +1,7 @@
-"""Slow, dense reference of full covariances, for two labels, more, and targets: precision matrices, inverted anew for
-every row, where the package changes covariances in place.
+"""A slow, dense reference of full covariances, for any number of labels and for targets.
 
-Written from the papers' formulas, as `reference.py`, whose scalar steps it takes.
+It inverts precision matrices for every row, while the package changes covariances in place.  Like `binary`, whose
+scalar steps it uses, it is written from the formulas of the papers.
 """
 
 import math
@@ -12,8 +12,10 @@ from tests.references.binary import step
 
 
 def minimise_exactly(phi, m, true_v, rival_v):
-    """The steps of all rivals that meet every CW-variance constraint at once (E9 section 5.2, errata): by bisection on
-    their sum A, since given A each alpha_j is the root of its own increasing constraint, or 0."""
+    """The steps of all rivals that meet every CW-variance constraint at once (E9 section 5.2, errata).
+
+    Bisection on their sum A: for a given A each alpha_j is the root of its own increasing constraint, or 0.
+    """
 
     def slack(j, a, total):
         left = true_v / (1 + 2 * phi * total * true_v) + rival_v[j] / (1 + 2 * phi * a * rival_v[j])
@@ -40,7 +42,7 @@ def minimise_exactly(phi, m, true_v, rival_v):
 
 
 class FullReference:
-    """Mean and precision of each block: one for two labels or a regression, else one for each label."""
+    """Mean and precision of each block: one block for two labels or a regression, otherwise one for each label."""
 
     def __init__(
         self,

@@ -239,9 +239,10 @@ def test_f21_rows_are_put_together_in_64_bits(monkeypatch):
     store, rows = MemoryStore("float32"), as_rows(np.eye(3), np.dtype("float32"))
     store.add(rows, np.ones(3))
     for name in ("indices", "values"):
-        monkeypatch.setitem(store._arrays, name, SimpleNamespace(size=3_000_000_000, append=lambda *_: None))
+        full = SimpleNamespace(size=3_000_000_000, dtype=store._arrays[name].dtype, append=lambda *_: None)
+        monkeypatch.setitem(store._arrays, name, full)
     store.add(rows, np.ones(3))
-    assert store._arrays["ends"].filled.tolist() == [0, 1, 2, 3, *range(3_000_000_001, 3_000_000_004)]
+    assert store._arrays["ends"].values.tolist() == [0, 1, 2, 3, *range(3_000_000_001, 3_000_000_004)]
 
 
 @pytest.mark.parametrize(
