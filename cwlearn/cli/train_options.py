@@ -9,7 +9,7 @@ from typing import Any
 from cwlearn.cli.flags import flag, given, names_of, written
 from cwlearn.core.class_labels import listed_labels
 from cwlearn.core.learner import Learner
-from cwlearn.core.parameters import label_value
+from cwlearn.core.parameters import LabelError, label_value
 from cwlearn.core.rule import Rule
 from cwlearn.core.rules import RULES, TASKS
 from cwlearn.core.training import BUILT_WITH, Training, check_update
@@ -30,8 +30,10 @@ def read_labels(text: str) -> dict[float, str]:
     try:
         values = [label_value(part) for part in texts]
         listed_labels(values, "classification", numeric=True)
-    except ValueError as error:
+    except LabelError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be two or more different labels, got {text!r}") from None
     return dict(zip(values, texts, strict=True))
 
 

@@ -90,15 +90,15 @@ def listed_labels(
     though they must be, and others than the `known` ones of a model that continues.
     """
     if task == "regression":
-        raise ValueError(f"labels are for classifiers, and a regression has none, got {labels!r}")
+        raise ValueError(f"`labels` are for classifiers, and a regression has none, got {labels!r}")
     if numeric and not (np.ndim(labels) == 1 and all(map(is_number, labels))):
-        raise ValueError(f"labels must be two or more different numbers, got {labels!r}")
+        raise ValueError(f"`labels` must be two or more different numbers, got {labels!r}")
     check_types(labels)
     classes = np.unique(np.asarray(labels))
     if np.ndim(labels) != 1 or len(classes) < max(2, len(labels)):
-        raise ValueError(f"labels must be two or more different {'numbers' if numeric else 'ones'}, got {labels!r}")
+        raise ValueError(f"`labels` must be two or more different {'numbers' if numeric else 'ones'}, got {labels!r}")
     if known is not None and not np.array_equal(classes, known):
-        raise ValueError(f"labels must be those that the model has, {known.tolist()}, got {labels!r}")
+        raise ValueError(f"`labels` must be those that the model has, {known.tolist()}, got {labels!r}")
     return classes
 
 

@@ -88,7 +88,7 @@ class WeightLimit:
         size = self._bytes(n_features, blocks_of(n_labels))
         labels = "" if self._rule.task == "regression" else f" of {max(2, n_labels):,} labels"
         full = self._rule.covariance == "full"
-        cheaper = "`covariance` 'diagonal' and `hash_bits` need less" if full else "`hash_bits` needs less"
+        cheaper = "`covariance='diagonal'` and `hash_bits` need less" if full else "`hash_bits` needs less"
         return f"{size:,} bytes for the weights{labels}, more than the {self._memory:,} allowed (`memory`): {cheaper}"
 
 

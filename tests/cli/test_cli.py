@@ -717,7 +717,7 @@ def test_an_index_of_any_size_can_be_predicted(model, tmp_path):
         "warning: 3 of 5 values are of features that the model has never seen; they are ignored. Model and data"
         in outcome.err
     )
-    assert "; model and data do not seem to belong together\n" in outcome.err
+    assert ". Model and data do not seem to belong together\n" in outcome.err
 
 
 def test_u13_lines_without_labels_need_no_labels(text, model, tmp_path):

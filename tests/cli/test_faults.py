@@ -24,12 +24,12 @@ import numpy as np
 import pytest
 
 from cwlearn.core import model_file
-from cwlearn.core.states import diagonal as diagonal_state
 from cwlearn.errors import DataError
 from cwlearn.text import run as out_of_core
 from cwlearn.text import text_file as text_files
 from cwlearn.text.reader import Reader
 from cwlearn.text.run import Run
+from cwlearn.utils.growable import GrowableArray
 from cwlearn.utils.signals import Terminated, ended_by_signals
 from tests.text_cases import (
     COMMAND,
@@ -316,17 +316,17 @@ def test_ctrl_c_while_the_model_grows_leaves_a_sound_checkpoint_or_none(tmp_path
     path = tmp_path / "data.svm"
     path.write_text("".join(f"{(-1) ** row} 0:1 {4**row}:1\n" for row in range(9)))
     monkeypatch.setattr(Run.__init__, "__defaults__", (*Run.__init__.__defaults__[:-1], 20))
-    original, calls = diagonal_state._longer, itertools.count()
+    original, calls = GrowableArray.extended, itertools.count()
 
-    def longer(array, size):
+    def extended(array, size):
         result = original(array, size)
-        result[len(array) :] = np.nan  # as memory may be
+        result[array.size :] = np.nan  # as memory may be
         if next(calls) == 4:
             os.kill(os.getpid(), signal.SIGINT)
         return result
 
     with monkeypatch.context() as patch:
-        patch.setattr(diagonal_state, "_longer", longer)
+        patch.setattr(GrowableArray, "extended", extended)
         outcome = cwlearn("train", path, "-m", tmp_path / "m.npz", "--epochs", 1, "--checkpoint", 60)
     assert outcome.status == 130
     assert next(calls) == 5

@@ -192,8 +192,7 @@ def grow_state(kind):
 
     def begin():
         nonlocal one
-        one = copy.copy(learner)
-        one.state = copy.copy(learner.state)
+        one = copy.deepcopy(learner)
 
     outcomes = []
     for outcome in Faults(ALLOCATE, least=ARRAY).outcomes(lambda: one.grow(width), begin):

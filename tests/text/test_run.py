@@ -702,11 +702,11 @@ def test_train_svmlight_goes_on_with_a_warm_start_as_fit_does(text):
 
 def test_labels_given_in_python_are_checked(text):
     for labels in ([1], [1, 2, 2], [float("nan"), 1], ["a", "b"], [1, 1.0]):
-        with pytest.raises(ValueError, match="labels must be two or more different numbers"):
+        with pytest.raises(ValueError, match="`labels` must be two or more different numbers"):
             package.train_svmlight(text, package.AROWClassifier(), labels=labels)
     model = package.train_svmlight(text, package.AROWClassifier(warm_start=True), labels=[1, -1])
     package.train_svmlight(text, model, labels=[1, -1])
-    with pytest.raises(ValueError, match="labels must be those that the model has"):
+    with pytest.raises(ValueError, match="`labels` must be those that the model has"):
         package.train_svmlight(text, model, labels=[5, 6])
 
 
