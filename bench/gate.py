@@ -77,7 +77,9 @@ def _parser(form: str) -> Pair:
         np.empty(size // 4 + 2, np.int32),
         np.empty(size // 4 + 2, np.float32),
         np.empty(size // 2 + 2),
+        np.empty(size // 2 + 2, np.int64),
         np.empty(size // 2 + 2),
+        *np.empty((2, size // 2 + 2), np.int64),
         np.empty(0, np.int64),
     )
 

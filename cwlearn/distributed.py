@@ -170,7 +170,7 @@ def _with_given_labels(plan: Plan, labels: Sequence[Any] | None, texts: bool, ba
     """The plan with the labels that the caller gives."""
     if labels is None:
         return replace(plan, classes=np.empty(0)) if plan.rule.task == "regression" else plan
-    classes = listed_labels(labels, plan.rule.task, None if base is None else base.classes, numeric=texts)
+    classes = listed_labels(labels, plan.rule.task, None if base is None else base.classes)
     if texts:
         return replace(plan, labels=text_labels(classes))
     check_labels(classes)

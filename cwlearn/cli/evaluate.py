@@ -48,7 +48,7 @@ def _evaluate_labels(learner: Learner, batches: Iterable[tuple[Batch, Rows]]) ->
     probabilistic = learner.rule.probabilistic
     for batch, rows in batches:
         labels.add(batch)
-        true = learner.number(batch.labels)
+        true = labels.numbers(batch.labels)
         for which, part in learner.parts(rows):
             margins = learner.margins(part, only_mean=not probabilistic)
             probabilities = learner.probabilities(*margins) if probabilistic else None

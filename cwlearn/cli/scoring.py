@@ -11,6 +11,7 @@ from cwlearn.core import model_file
 from cwlearn.core.learner import Learner
 from cwlearn.core.rows import Rows
 from cwlearn.text.batch import Batch
+from cwlearn.text.labels import Labels
 from cwlearn.text.reader import Reader, Reading
 from cwlearn.text.resources import Resources
 from cwlearn.text.scoring import ScoredColumns
@@ -43,6 +44,7 @@ def batches_to_score(learner: Learner, arguments: argparse.Namespace, labelled: 
         Reading(**given(arguments, Reading)),
         dtype=learner.state.dtype,
         labelled=labelled,
+        label_type=Labels.of(learner).type,
         hash_bits=learner.hash_bits,
         threads=getattr(arguments, "threads", None),
         on_skipped=warn_of_skipped_line,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import math
 from typing import Any
 
 from cwlearn.cli.flags import flag, given, names_of, written
-from cwlearn.core.class_labels import listed_labels
+from cwlearn.core.class_labels import check_labels, listed_labels
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import LabelError, label_value
 from cwlearn.core.rule import Rule
@@ -22,14 +21,16 @@ FOR_LABELS = ("n_constraints", "multiclass_update", "labels")  # options that me
 MAY_CHANGE = ("epochs", "shuffle")  # options that a resumed run may have other values of
 
 
-def read_labels(text: str) -> dict[float, str]:
-    """Labels with commas between them, as --labels has them: their texts by value."""
+def read_labels(text: str) -> dict[float | str, str]:
+    """Labels with commas between them, as --labels has them: all numbers, with their texts by value, or all texts."""
     texts = [part.strip() for part in text.split(",")]
-    if not all(DECIMAL.fullmatch(part.encode()) and math.isfinite(float(part)) for part in texts):
-        raise argparse.ArgumentTypeError(f"must be numbers with commas between them, got {text!r}")
+    values: list[Any] = texts
     try:
-        values = [label_value(part) for part in texts]
-        listed_labels(values, "classification", numeric=True)
+        if all(DECIMAL.fullmatch(part.encode("utf-8", "surrogateescape")) for part in texts):
+            values = [label_value(part) for part in texts]
+        elif not all(texts):
+            raise argparse.ArgumentTypeError(f"must be labels with commas between them, got {text!r}")
+        check_labels(listed_labels(values, "classification"))
     except LabelError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     except ValueError:

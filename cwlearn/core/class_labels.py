@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.core.parameters import is_number, label_value, plain
+from cwlearn.core.parameters import label_value, plain
 from cwlearn.errors import ModelError, listed
 
 EXPECTED = "labels must be of one type, all numbers, all strings or all booleans"
@@ -82,29 +82,28 @@ def check_labels(labels: NDArray[Any]) -> None:
 
 
 def listed_labels(
-    labels: Sequence[Any], task: str, known: NDArray[Any] | None = None, numeric: bool = False
+    labels: Sequence[Any], task: str, known: NDArray[Any] | None = None
 ) -> NDArray[Any]:
     """The labels that a caller lists, sorted.
 
-    Refused are a list for a regression, fewer than two labels, the same label twice, labels that are not `numeric`
-    though they must be, and others than the `known` ones of a model that continues.
+    Refused are a list for a regression, fewer than two labels, the same label twice, and others than the `known` ones
+    of a model that continues.
     """
     if task == "regression":
         raise ValueError(f"`labels` are for classifiers, and a regression has none, got {labels!r}")
-    if numeric and not (np.ndim(labels) == 1 and all(map(is_number, labels))):
-        raise ValueError(f"`labels` must be two or more different numbers, got {labels!r}")
     check_types(labels)
     classes = np.unique(np.asarray(labels))
     if np.ndim(labels) != 1 or len(classes) < max(2, len(labels)):
-        raise ValueError(f"`labels` must be two or more different {'numbers' if numeric else 'ones'}, got {labels!r}")
+        raise ValueError(f"`labels` must be two or more different ones, got {labels!r}")
     if known is not None and not np.array_equal(classes, known):
         raise ValueError(f"`labels` must be those that the model has, {known.tolist()}, got {labels!r}")
     return classes
 
 
-def text_labels(labels: NDArray[Any]) -> dict[float, str]:
-    """Numeric labels by the value that they have in text."""
-    return {label_value(label): label_text(label) for label in labels.tolist()}
+def text_labels(labels: NDArray[Any]) -> dict[float | str, str]:
+    """Labels as they are in text, numbers by their value."""
+    texts = labels.dtype.kind in "UO"
+    return {label if texts else label_value(label): label_text(label) for label in labels.tolist()}
 
 
 def label_text(label: Any) -> str:

@@ -69,27 +69,30 @@ class Learner(Model):
 
     # -- labels --------------------------------------------------------------------------------------------------------
 
-    def class_weights(self, labels: NDArray[Any], counts: dict[Any, int] | None = None) -> NDArray[np.float64]:
+    @property
+    def weighs_classes(self) -> bool:
+        """Whether the rows of some labels count more than those of others."""
+        return getattr(self.rule, "class_weight", None) is not None
+
+    def class_weights(self, numbers: NDArray[np.int64], counts: list[int] | None = None) -> NDArray[np.float64]:
         """What `class_weight` multiplies the loss of each row by; empty for 1.
 
-        `counts` are the rows of each label, for 'balanced'; by default those in `labels`.
+        `counts` are the rows of each label, for 'balanced'; by default those among the rows.
         """
-        class_weight = getattr(self.rule, "class_weight", None)
+        class_weight, labels = getattr(self.rule, "class_weight", None), self.classes.tolist()
         if class_weight is None:
             return NONE
-        if isinstance(class_weight, str):  # 'balanced', as in scikit-learn
-            if counts is None:
-                counts = {label: int(np.sum(labels == label)) for label in self.classes}
-            total = sum(counts.values())
-            class_weight = {label: total / (len(self.classes) * rows) for label, rows in counts.items() if rows}
-        elif unknown := [label for label in class_weight if label not in self.classes]:
-            raise ValueError(
-                f"class_weight names {unknown[0]!r}, which is not one of the labels {self.classes.tolist()}"
-            )
         weights = np.ones(len(labels))
-        for label, weight in class_weight.items():
-            weights[labels == label] = weight
-        return weights
+        if isinstance(class_weight, str):  # 'balanced', as in scikit-learn
+            counts = counts or np.bincount(numbers, minlength=len(labels)).tolist()
+            for number, rows in enumerate(counts):
+                weights[number] = sum(counts) / (len(labels) * rows) if rows else 1.0
+        elif unknown := [label for label in class_weight if label not in labels]:
+            raise ValueError(f"class_weight names {unknown[0]!r}, which is not one of the labels {labels}")
+        else:
+            for label, weight in class_weight.items():
+                weights[labels.index(label)] = weight
+        return weights[numbers]
 
     def number(self, labels: NDArray[Any]) -> NDArray[np.int64]:
         """The numbers of labels in `classes`.  A label that is not among them is an error that names it."""
@@ -111,8 +114,12 @@ class Learner(Model):
         """Labels as the kernel takes them: +1 and -1 for two, their numbers for more.  Targets stay as they are."""
         if self.rule.task == "regression":
             return np.asarray(labels, np.float64)
-        numbers = self.number(labels).astype(np.float64)
-        return numbers if self.several else 2 * numbers - 1
+        return self.targets(self.number(labels))
+
+    def targets(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The numbers of labels as the kernel takes them."""
+        targets = numbers.astype(np.float64)
+        return targets if self.several else 2 * targets - 1
 
     # -- learning ------------------------------------------------------------------------------------------------------
 

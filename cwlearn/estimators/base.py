@@ -134,7 +134,7 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _row_weights(self, sample_weight: Any, y: NDArray[Any], learner: Learner) -> NDArray[np.float64]:
         """The weight of the loss of each row; empty if all are 1."""
-        class_weights = learner.class_weights(y)
+        class_weights = learner.class_weights(learner.number(y)) if learner.weighs_classes else NONE
         if sample_weight is None and not len(class_weights):
             return NONE
         if not learner.rule.takes_weights:

@@ -91,7 +91,7 @@ def train_svmlight(
     texts = None
     if labels is not None:
         known = estimator._learner.classes if go_on else None
-        texts = text_labels(listed_labels(labels, rule.task, known, numeric=True))
+        texts = text_labels(listed_labels(labels, rule.task, known))
     run = Run(
         paths,
         rule,

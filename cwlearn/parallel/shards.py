@@ -206,12 +206,12 @@ def _with_labels(engine: Engine, shards: Sequence[Shard], plan: Plan) -> Plan:
         reason = f"; {_summary(failures)}" if failures else ""
         only = listed([*labels.values()])
         raise DataError(f"two labels are needed to learn a classifier, found only {only}{reason}")
-    if texts:
-        return replace(plan, labels=labels, labels_sampled=sampled)
     try:
         classes = np.array(sorted(labels))
     except TypeError:
         raise DataError(f"{EXPECTED}; found {[*labels][:5]}") from None
+    if texts:
+        return replace(plan, labels=labels, labels_sampled=sampled)
     check_labels(classes)
     return replace(plan, classes=classes)
 

@@ -10,6 +10,7 @@ import copy
 import threading
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from cwlearn.core.learner import Learner
 from cwlearn.core.merging import Sum
 from cwlearn.core.rows import as_rows
 from cwlearn.core.rule import Rule
+from cwlearn.core.states.base import NONE
 from cwlearn.core.training import Training, row_dtype
 from cwlearn.errors import DataError, NoExamplesError
 from cwlearn.text.chunks import CHUNK_BYTES
@@ -133,7 +135,7 @@ def find_labels(plan: Plan, thorough: bool, names: list[str], *shards: Any) -> t
 
 def _labels_of(shard: Any, name: str, plan: Plan, thorough: bool) -> tuple[dict[Any, str], list[str]]:
     """The labels of a shard, up to the place of a failure."""
-    labels = Labels()
+    labels = labels_for(plan.rule)
     try:
         if not is_text(shard):
             return {label: str(label) for label in _classes(_opened(shard)[1]).tolist()}, []
@@ -141,13 +143,13 @@ def _labels_of(shard: Any, name: str, plan: Plan, thorough: bool) -> tuple[dict[
         dtype = row_dtype(plan.rule, plan.training)
         size = CHUNK_BYTES if thorough else SAMPLE_BYTES
         bits = plan.resources.hash_bits or 0
-        reader = Reader(shard, plan.reading, dtype=dtype, hash_bits=bits, threads=1, chunk_bytes=size)
-        with closing(iter(reader)) as batches:
+        reader = partial(Reader, shard, plan.reading, dtype=dtype, hash_bits=bits, threads=1, chunk_bytes=size)
+        with closing(iter(reader())) as batches:
             for batch in batches:
                 labels.add(batch)
                 plan.check_stop()
                 if not thorough:
-                    labels.add_samples(reader)
+                    labels.add_samples(reader(label_type=labels.type))
                     break
     except SHARD_ERRORS as error:
         return labels.texts, [_failure(error, name)]
@@ -242,7 +244,8 @@ def _learn_matrix(X: Any, y: NDArray[Any], plan: Plan, learner: Learner | None, 
     learner.reconfigure(plan.rule, plan.training)
     learner.grow(rows.n_features)
     result.rows, result.nonzeros = rows.n_rows, len(rows.values)
-    learner.train(rows, learner.encode(y), learner.class_weights(y), np.random.RandomState(plan.seed))
+    class_weights = learner.class_weights(learner.number(y)) if learner.weighs_classes else NONE
+    learner.train(rows, learner.encode(y), class_weights, np.random.RandomState(plan.seed))
     return learner
 
 

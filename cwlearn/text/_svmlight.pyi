@@ -9,7 +9,11 @@ PADDING: int
 DONE: int
 BAD_LINE: int
 TOO_WIDE: int
+UNLABELLED: int
+NUMBERS: int
+TEXTS: int
 LINE_BASE: int
+LONGEST_LABEL: int
 
 def power_of_ten(q: int) -> int: ...
 def choose_marks(at_once: bool) -> bool: ...
@@ -18,13 +22,16 @@ def parse_rows(
     indices: NDArray[Any],
     values: NDArray[Any],
     squares: NDArray[np.float64],
+    places: NDArray[np.int64],
     labels: NDArray[np.float64],
+    label_starts: NDArray[np.int64],
+    label_stops: NDArray[np.int64],
     queries: NDArray[np.int64],
     text: NDArray[np.uint8],
     start: int,
     stop: int,
     n_rows: int,
-    labelled: bool,
+    labelled: int,
     lowest_allowed: int,
     sort: bool,
     hash_bits: int,

@@ -4,6 +4,8 @@
 
 Without labels, every line is a row, even one without data, so that the number of a row is that of its line.
 
+Labels are numbers, or texts without a colon or a comma.
+
 `parse_rows` stops at the first line that is not of this form.  It does not say what is wrong: `svmlight_errors.py`
 reads that one line again, slowly, and explains it.
 
@@ -17,6 +19,7 @@ from libc.stdint cimport INT32_MAX, INT64_MAX, int16_t, int32_t, int64_t, uint8_
 from libc.string cimport memchr, memcmp, memcpy
 
 from cwlearn._squares cimport squared_length
+from cwlearn.text._utf8 cimport decoded
 
 cdef extern from "_svmlight.h":
     int zeros_above "cwlearn_zeros_above" (uint64_t word) noexcept nogil
@@ -52,8 +55,13 @@ cdef uint64_t BASE = LINE_BASE
 cdef enum Status:             # of a line, and so of a text
     FINE, BAD, WIDE
 DONE, BAD_LINE, TOO_WIDE = FINE, BAD, WIDE   # for Python
+cdef enum Labelled:
+    NOT, BY_NUMBER, BY_TEXT
+UNLABELLED, NUMBERS, TEXTS = NOT, BY_NUMBER, BY_TEXT
 cdef enum:
     WINDOW = 2048             # bytes whose marks are found at a time
+    LONGEST = 1024            # bytes of a label that is a text
+LONGEST_LABEL = LONGEST       # for Python
 
 include "_decimals.pxi"
 
@@ -80,6 +88,19 @@ cdef Place read_integer(Place p, uint64_t limit, int64_t* number) noexcept nogil
         p += 1
     number[0] = <int64_t> sum
     return p if sum <= limit else NULL
+
+
+cdef Place read_text(Place p, Place end) noexcept nogil:
+    """The place behind a label that is a text, or NULL if that is none."""
+    cdef Place start = p
+    cdef uint32_t code = 0
+    cdef int length
+    while not ends_here(p):
+        length = 1 if p[0] < 0x80 else decoded(p, end, &code)
+        if not length or p[0] <= c" " or p[0] == 0x7F or p[0] == c":" or p[0] == c",":
+            return NULL
+        p += length
+    return p if 0 < p - start <= LONGEST else NULL
 
 
 cdef Place read_query(Place p, int64_t* query) noexcept nogil:
@@ -284,15 +305,17 @@ cdef Place read_entries(
 
 
 def parse_rows(
-    int64_t[::1] indptr, index_t[::1] indices, floating[::1] values, double[::1] squares, double[::1] labels,
-    int64_t[::1] queries, const uint8_t[::1] text, int64_t start, int64_t stop, int64_t n_rows, bint labelled,
+    int64_t[::1] indptr, index_t[::1] indices, floating[::1] values, double[::1] squares, int64_t[::1] places,
+    double[::1] labels, int64_t[::1] label_starts, int64_t[::1] label_stops, int64_t[::1] queries, const uint8_t[::1] text, int64_t start, int64_t stop, int64_t n_rows, int labelled,
     int64_t lowest_allowed, bint sort, int hash_bits,
 ):
     """Append the rows of text[start:stop], whole lines, to the first `n_rows` rows in the arrays.
 
     squares         the squared length of each row, which is not finite where a value is out of range
+    places          where the line of each row begins
+    labels          if they are numbers; texts lie between label_starts and label_stops
     queries         by row, or empty if they are not wanted
-    labelled        lines begin with a label, or have no data and are no rows
+    labelled        UNLABELLED; NUMBERS or TEXTS if lines begin with a label, or have no data and are no rows
     lowest_allowed  the lowest index: 0, or 1 where indices count from one
     sort            accept indices that do not rise
     hash_bits       hash the indices to so many bits, or 0
@@ -309,7 +332,9 @@ def parse_rows(
         raise ValueError("the text must end with a line, between paddings")
     # A row has two bytes at least ("1\n"), or one without a label; an entry has four ("1:1 "), or one less at the end
     # of a line.
-    if n_rows < 0 or indptr.shape[0] <= most_rows or min(squares.shape[0], labels.shape[0]) < most_rows:
+    if n_rows < 0 or indptr.shape[0] <= most_rows or min(
+        squares.shape[0], places.shape[0], labels.shape[0], label_starts.shape[0], label_stops.shape[0]
+    ) < most_rows:
         raise ValueError("the arrays are too short for the rows of the text")
     if queries.shape[0] and queries.shape[0] < most_rows:
         raise ValueError("the array of queries is too short for the rows of the text")
@@ -322,6 +347,7 @@ def parse_rows(
     cdef Place end = base + stop
     cdef Place line = p
     cdef Place line_end
+    cdef Place behind
     cdef index_t* index0 = &indices[0]
     cdef floating* value0 = &values[0]
     cdef int64_t n = indptr[n_rows]
@@ -355,9 +381,12 @@ def parse_rows(
             query = 0
             if has_data:
                 if labelled:
-                    p = read_long_number(p, &label)
-                    if p == NULL or not ends_here(p):
+                    behind = read_long_number(p, &label) if labelled == BY_NUMBER else read_text(p, end)
+                    if behind == NULL or not ends_here(behind):
                         break
+                    label_starts[n_rows] = p - base
+                    label_stops[n_rows] = behind - base
+                    p = behind
                 p = read_entries(p, &marks, index0 + n, value0 + n, &count, &query, labelled, &status)
                 if p == NULL:
                     break
@@ -381,6 +410,7 @@ def parse_rows(
                         count = hashed_row(index0 + n, value0 + n, count, hash_bits)
                 squares[n_rows] = squared_length(value0 + n, count)
                 n += count
+                places[n_rows] = line - base
                 labels[n_rows] = label
                 if queries.shape[0]:
                     queries[n_rows] = query

@@ -19,9 +19,6 @@ NO_INDEX = 2**63 - 1  # the lowest index where there is none
 class LineFormat(Protocol):
     """What a batch asks of the format of its lines."""
 
-    def are_rows(self, chunk: Chunk, places: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which of the lines at these places are rows, if nothing is wrong with them."""
-
     def label_text(self, line: bytes) -> str:
         """The label of a line, as it is written."""
 
@@ -50,7 +47,9 @@ class Batch:
     """
 
     rows: Rows
-    labels: NDArray[np.float64]
+    places: NDArray[np.int64]  # of the lines of the rows
+    labels: NDArray[np.float64]  # numbers, or places in `label_names`
+    label_names: list[str] | None  # the different labels, in the order in which they occur, if they are texts
     queries: NDArray[np.int64]
     lowest: int  # index as written, NO_INDEX without any
     highest: int  # -1 without any
@@ -70,14 +69,8 @@ class Batch:
 
     # -- rows and lines ------------------------------------------------------------------------------------------------
 
-    def _row_places(self) -> NDArray[np.int64]:
-        """Where the lines of the rows begin."""
-        places = self.chunk.line_places()
-        places = places[self.format.are_rows(self.chunk, places)]
-        return places[~np.isin(places, self.bad_places)][: self.rows.n_rows]
-
     def place_of(self, row: int) -> int:
-        return int(self._row_places()[row])
+        return int(self.places[row])
 
     def line_of(self, row: int) -> int:
         """The number in the file of the line that a row was read from."""
@@ -89,7 +82,7 @@ class Batch:
 
     def label_texts(self, rows: list[int]) -> list[str]:
         """The labels of some rows as they are written."""
-        return [self.format.label_text(self.chunk.line_at(place)) for place in self._row_places()[rows].tolist()]
+        return [self.format.label_text(self.chunk.line_at(place)) for place in self.places[rows].tolist()]
 
     def skipped_lines(self) -> Iterator[tuple[int, int]]:
         """The lines that are left out: their numbers within the chunk, from 0, and their places."""
@@ -120,14 +113,14 @@ class Batch:
 
     def end_with(self, fault: DataError, place: int) -> None:
         """Keep only the rows before the line at this place, which is at fault."""
-        n_rows = int(np.searchsorted(self._row_places(), place))
+        n_rows = int(np.searchsorted(self.places, place))
         self._keep(self.rows.part(0, n_rows), slice(n_rows))
         self.bad_places = self.bad_places[self.bad_places < place]
         self.fault, self.n_lines = fault, self.chunk.count_lines(self.chunk.start, place)
 
     def drop_overflowing(self, overflowing: NDArray[np.bool_]) -> None:
         """Leave out the rows whose numbers are too large."""
-        places = self._row_places()[overflowing]
+        places = self.places[overflowing]
         rows, lengths, keep = self.rows, np.diff(self.rows.indptr), ~overflowing
         entries = np.repeat(keep, lengths)
         indptr = np.append(0, np.cumsum(lengths[keep]))
@@ -142,5 +135,17 @@ class Batch:
             self.lowest = int(rows.indices.min()) if any_index else NO_INDEX
             self.highest = int(rows.indices.max()) if any_index else -1
             rows = replace(rows, n_features=self.highest + 1)
-        self.rows, self.labels = rows, self.labels[selection]
+        self.rows, self.places, self.labels = rows, self.places[selection], self.labels[selection]
         self.queries = self.queries[selection] if len(self.queries) else self.queries
+
+
+def intern_labels(
+    text: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], list[str]]:
+    """The places of labels, which are parts of a text, among the different ones, and these."""
+    numbers: dict[bytes, int] = {}
+    labels = [
+        numbers.setdefault(text[start:stop].tobytes(), len(numbers))
+        for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)
+    ]
+    return np.array(labels, np.float64), [label.decode("utf-8") for label in numbers]

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from cwlearn.errors import DataError
 from cwlearn.text._svmlight import LINE_BASE, PADDING, checksum_lines
-from cwlearn.text.compression import HEAD
 from cwlearn.text.sources import Source
 from cwlearn.text.text_file import TextFile
 
 CHUNK_BYTES = 1 << 21  # longer chunks leave the cache, shorter ones cost more of Python
 NEWLINE = ord("\n")
+MARK = b"\xef\xbb\xbf"  # that UTF-8 may begin with
 CHECKSUM = re.compile("[0-9a-f]{16}")  # as it is written into a checkpoint
 CR_LINE_ENDS = "CR line ends: lines must end with LF or CR LF"
 
@@ -154,12 +154,22 @@ class ChunkReader:
         source = self._sources.pop(0)
         self._file = file = TextFile(source)
         self._is_first = True
-        buffer = bytearray(HEAD)
-        head = bytes(buffer[: file.read_into(memoryview(buffer))])
-        if head.startswith((b"\xff\xfe", b"\xfe\xff")) or 1 < head[:4].count(0) < len(head[:4]):
+        head = file.peek(len(MARK) + 1)
+        if head.startswith((b"\xff\xfe", b"\xfe\xff")) or 1 < head.count(0) < len(head):
             raise DataError("looks like UTF-16 or UTF-32, expected ASCII or UTF-8 text", source.name, 1, 1)
-        self._carry = head if source.start else head.removeprefix(b"\xef\xbb\xbf")
+        if head.startswith(MARK) and not source.start:
+            file.read_into(memoryview(bytearray(MARK)))
         return file
+
+    def peek(self, size: int) -> bytes:
+        """The first bytes of the first source that has any, before anything is read."""
+        while (file := self._file or self._open_next()) is not None:
+            if head := file.peek(size):
+                return head
+            self._bytes_done += file.size
+            self._file = None
+            file.close()
+        return b""
 
     def _flaw_of_carry(self) -> str:
         """Why a line that is not yet complete will never be one."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,22 +11,30 @@ from cwlearn.core.class_labels import label_text
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import LabelError, label_value
 from cwlearn.core.rule import Rule
+from cwlearn.core.states.base import NONE
 from cwlearn.errors import DataError, listed
+from cwlearn.text._svmlight import NUMBERS, TEXTS
 from cwlearn.text.batch import Batch
 from cwlearn.text.reader import Reader
 
 FEW_LABELS = 16  # are counted faster one by one than by a search
-LONGEST_TEXT = 40  # bytes of a label that are kept as they are written
+LONGEST_TEXT = 40  # bytes of a number that are kept as they are written
+
+Label = float | str  # all labels of a text are numbers, or all are texts
 
 
 class Labels:
-    """Labels by value, each with the text that it first occurs as: 1, +1 and 1.0 are one label."""
+    """Labels, each with the text that it first occurs as: 1, +1 and 1.0 are one label.
 
-    def __init__(self, texts: dict[float, str] | None = None, guessed: bool = False) -> None:
+    Rows have numbers as they are.  Of labels that are texts, rows have the places in the order of their first
+    occurrence (`add` sees to that), so that a label keeps its place when others come.
+    """
+
+    def __init__(self, texts: dict[Label, str] | None = None, guessed: bool = False) -> None:
         self.guessed = guessed  # they come from samples, and there may be others
         self.fixed = texts is not None and not guessed  # there are no others
-        self.texts = dict(texts or {})
-        self.counts: dict[float, int] = {}
+        self.texts: dict[Label, str] = dict(texts or {})
+        self.counts: dict[Label, int] = {}
         self.reset_counts()
 
     @classmethod
@@ -32,17 +42,25 @@ class Labels:
         """The labels of a model, and no others."""
         if learner.rule.task == "regression":
             return Targets()
-        if learner.classes.dtype.kind not in "biuf":
-            raise DataError(
-                f"the labels of the model are {', '.join(learner.label_names)}, but labels of svmlight text are numbers"
-            )
+        labels = learner.classes.tolist()
+        if learner.classes.dtype.kind in "UO":
+            return cls(dict(zip(labels, labels, strict=True)))
         try:
-            return cls(dict(zip(map(label_value, learner.classes.tolist()), learner.label_names, strict=True)))
+            return cls(dict(zip(map(label_value, labels), learner.label_names, strict=True)))
         except LabelError as error:
-            raise DataError(f"the labels of the model cannot be those of svmlight text: {error}") from None
+            raise DataError(f"the labels of the model cannot be those of a text: {error}") from None
 
     def __len__(self) -> int:
         return len(self.texts)
+
+    @property
+    def are_texts(self) -> bool:
+        return any(isinstance(label, str) for label in self.texts)
+
+    @property
+    def type(self) -> int | None:
+        """NUMBERS, TEXTS, or None while there are no labels."""
+        return None if not self.texts else TEXTS if self.are_texts else NUMBERS
 
     @property
     def enough(self) -> bool:
@@ -53,16 +71,55 @@ class Labels:
         self.counts = dict.fromkeys(self.texts, 0)
 
     @property
-    def values(self) -> NDArray[np.float64]:
-        return np.array(sorted(self.texts))
+    def values(self) -> NDArray[np.float64] | NDArray[np.str_]:
+        return np.array(sorted(self.texts))  # type: ignore[type-var]
 
     @property
     def names(self) -> list[str]:
         """The texts, in the order of the values."""
-        return [self.texts[value] for value in sorted(self.texts)]
+        return [self.texts[label] for label in sorted(self.texts)]  # type: ignore[type-var]
+
+    # -- labels of rows ------------------------------------------------------------------------------------------------
+
+    def numbers(self, labels: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The numbers among the sorted labels of the labels that rows have."""
+        if not self.are_texts:
+            values = self.values
+            return np.asarray(labels == values[1]).astype(np.int64) if len(self) == 2 else np.searchsorted(values, labels)
+        ranks = np.empty(len(self), np.int64)
+        ranks[sorted(range(len(self)), key=list(self.texts).__getitem__)] = np.arange(len(self))
+        return ranks[labels.astype(np.int64)]
+
+    def encode(self, labels: NDArray[np.float64], learner: Learner) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Targets of rows as the learner takes them, and the weights of the rows."""
+        numbers = self.numbers(labels)
+        counts = [self.counts[label] for label in sorted(self.texts)]  # type: ignore[type-var]
+        return learner.targets(numbers), learner.class_weights(numbers, counts)
 
     def add(self, batch: Batch) -> str | None:
         """Count the labels of a batch; return the text of the first new label, if there is one."""
+        if not batch.rows.n_rows:
+            return None
+        return self._add_numbers(batch) if batch.label_names is None else self._add_texts(batch)
+
+    def _add_texts(self, batch: Batch) -> str | None:
+        assert batch.label_names is not None
+        known = len(self)
+        for number, name in enumerate(batch.label_names):
+            if name not in self.texts:
+                if self.fixed:
+                    row = int(np.argmax(batch.labels == number))
+                    raise batch.row_error(row, f"label {name} is not one of the labels {listed(self.names)}")
+                self.texts[name], self.counts[name] = name, 0
+        places = {label: place for place, label in enumerate(self.texts)}
+        numbers = batch.labels.astype(np.int64)
+        for name, count in zip(batch.label_names, np.bincount(numbers).tolist(), strict=False):
+            self.counts[name] += count
+        batch.labels = np.array([places[name] for name in batch.label_names], np.float64)[numbers]
+        batch.label_names = None  # they are places among all labels now
+        return str(list(self.texts)[known]) if len(self) > known else None
+
+    def _add_numbers(self, batch: Batch) -> str | None:
         uncounted = self._count(batch.labels)
         if not uncounted.any():
             return None
@@ -90,7 +147,7 @@ class Labels:
 
     def _count(self, labels: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Count the labels that have occurred before; return which of the rows have others."""
-        counted = [value for value in sorted(self.texts) if self.fixed or self.counts[value]]
+        counted = [value for value in sorted(self.texts) if self.fixed or self.counts[value]]  # type: ignore[type-var]
         others = np.ones(len(labels), bool)
         if len(counted) <= FEW_LABELS:
             for value in counted:
@@ -105,8 +162,11 @@ class Labels:
             self.counts[value] += count
         return others
 
-    def value_of(self, text: str) -> float:
-        return next(value for value, written in self.texts.items() if written == text)
+    def first_row_of(self, text: str, batch: Batch) -> int:
+        """The first row of a batch whose label has this text."""
+        place = next(place for place, written in enumerate(self.texts.values()) if written == text)
+        value = place if self.are_texts else list(self.texts)[place]
+        return int(np.argmax(batch.labels == value))
 
     def add_samples(self, reader: Reader) -> None:
         """Add the labels of some lines from all over the files, which takes a few milliseconds.
@@ -115,10 +175,19 @@ class Labels:
         that the reader skips add no labels.
         """
         for batch in reader.samples():
-            values, rows = np.unique(batch.labels, return_index=True)
-            for value, text in zip(values.tolist(), batch.label_texts(rows.tolist()), strict=True):
-                if value not in self.texts and value.is_integer():
-                    self.texts[value], self.counts[value] = _shortened(text, value), 0
+            if batch.label_names is not None:
+                samples: list[tuple[Label, str]] = [(name, name) for name in batch.label_names]
+            else:
+                values, rows = np.unique(batch.labels, return_index=True)
+                texts = batch.label_texts(rows.tolist())
+                samples = [
+                    (value, _shortened(text, value))
+                    for value, text in zip(values.tolist(), texts, strict=True)
+                    if value.is_integer()
+                ]
+            for label, text in samples:
+                if label not in self.texts:
+                    self.texts[label], self.counts[label] = text, 0
 
 
 class Targets(Labels):
@@ -128,16 +197,40 @@ class Targets(Labels):
         super().__init__({})
 
     @property
+    def type(self) -> int | None:
+        return NUMBERS
+
+    @property
     def enough(self) -> bool:
         return True
 
     def add(self, batch: Batch) -> str | None:
+        if batch.label_names is not None:
+            values = np.array([_target(name) for name in batch.label_names])
+            batch.labels, batch.label_names = values[batch.labels.astype(np.int64)], None
+        wrong = np.isnan(batch.labels)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            (text,) = batch.label_texts([row])
+            raise batch.row_error(row, f"target {text} is not a number")
         return None
 
+    def encode(self, labels: NDArray[np.float64], learner: Learner) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return labels, NONE
 
-def labels_for(rule: Rule, texts: dict[float, str] | None = None, guessed: bool = False) -> Labels:
+
+def labels_for(rule: Rule, texts: dict[Label, str] | None = None, guessed: bool = False) -> Labels:
     """What a line begins with, for this rule; `texts` are the labels, if they are known or guessed."""
     return Targets() if rule.task == "regression" else Labels(texts, guessed)
+
+
+def _target(text: str) -> float:
+    """The number that a text is, or NaN."""
+    try:
+        value = float(text)
+    except ValueError:
+        return math.nan
+    return value if math.isfinite(value) and text.isascii() and "_" not in text else math.nan
 
 
 def _shortened(text: str, value: float) -> str:

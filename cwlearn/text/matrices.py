@@ -13,7 +13,8 @@ from cwlearn.core.parameters import COUNT, NOTHING, one_of, require
 from cwlearn.core.rows import Rows
 from cwlearn.errors import DataError
 from cwlearn.native import check_rows
-from cwlearn.text.batch import NO_INDEX
+from cwlearn.text.batch import NO_INDEX, Batch
+from cwlearn.text.labels import Labels
 from cwlearn.text.reader import OnBadLine, Reader, Reading, Unsorted
 from cwlearn.text.row_store import MemoryStore
 from cwlearn.text.sources import Paths, total_size
@@ -37,7 +38,7 @@ def read_svmlight(
     on_bad_line: OnBadLine = "error",
     max_bad: int = Reading.max_bad,
     max_line: int = Reading.max_line,
-) -> tuple[Any, NDArray[np.float64]]: ...
+) -> tuple[Any, NDArray[Any]]: ...
 
 
 @overload
@@ -55,7 +56,7 @@ def read_svmlight(
     on_bad_line: OnBadLine = "error",
     max_bad: int = Reading.max_bad,
     max_line: int = Reading.max_line,
-) -> tuple[Any, NDArray[np.float64], NDArray[np.int64]]: ...
+) -> tuple[Any, NDArray[Any], NDArray[np.int64]]: ...
 
 
 def read_svmlight(
@@ -72,7 +73,7 @@ def read_svmlight(
     on_bad_line: OnBadLine = "error",
     max_bad: int = Reading.max_bad,
     max_line: int = Reading.max_line,
-) -> tuple[Any, NDArray[np.float64]] | tuple[Any, NDArray[np.float64], NDArray[np.int64]]:
+) -> tuple[Any, NDArray[Any]] | tuple[Any, NDArray[Any], NDArray[np.int64]]:
     """Read svmlight text into a CSR matrix X and labels y, as scikit-learn's `load_svmlight_file` does.
 
     The index in the text is the column of X, as in `train_svmlight` and on the command line.
@@ -108,8 +109,8 @@ def read_svmlight(
     -------
     X : csr_matrix
         One row for each line with data.
-    y : ndarray of float64
-        The labels.
+    y : ndarray
+        The labels: float64, or strings if the first label is no number.
     queries : ndarray of int64
         The query numbers, 0 where a line has none.  Only with `query_id`.
 
@@ -140,15 +141,17 @@ def read_svmlight(
     )
     size = total_size(reader.sources)
     store = MemoryStore(reader.dtype)
-    lowest = NO_INDEX
+    lowest, names = NO_INDEX, _Names()
     for batch in reader:
         fraction = batch.chunk.position / size if size and batch.chunk.plain else 0
+        names.add(batch)
         store.add(batch.rows, batch.labels, batch.queries if query_id else None, fraction)
         lowest = min(lowest, batch.lowest)
     if zero_based == "auto":
         from_one = lowest > 0
     X = _matrix(store.rows, store.n_features, n_features, on_large_index, from_one and not hash_bits)
-    return (X, store.labels, store.queries) if query_id else (X, store.labels)
+    y = names.of(store.labels)
+    return (X, y, store.queries) if query_id else (X, y)
 
 
 def iter_svmlight(
@@ -165,7 +168,7 @@ def iter_svmlight(
     on_bad_line: OnBadLine = "error",
     max_bad: int = Reading.max_bad,
     max_line: int = Reading.max_line,
-) -> Generator[tuple[Any, NDArray[np.float64]], None, None]:
+) -> Generator[tuple[Any, NDArray[Any]], None, None]:
     """Read svmlight text as a stream of batches (X, y).
 
     Without `n_features` a matrix is as wide as the largest index so far.  Learners need batches of the same width, so
@@ -202,8 +205,8 @@ def iter_svmlight(
     ------
     X : csr_matrix
         One row for each line with data.
-    y : ndarray of float64
-        The labels.
+    y : ndarray
+        The labels: float64, or strings if the first label is no number.
     """
     require("rows", rows, COUNT)
     if not isinstance(zero_based, (bool, np.bool)):
@@ -224,21 +227,38 @@ def iter_svmlight(
 
 def _batches(
     reader: Reader, n_rows: int, matrix: Callable[[Rows, int], Any]
-) -> Generator[tuple[Any, NDArray[np.float64]], None, None]:
+) -> Generator[tuple[Any, NDArray[Any]], None, None]:
     """Batches of `n_rows` rows; `matrix` makes one of some rows, given the columns seen so far."""
     store = MemoryStore(reader.dtype)
+    names = _Names()
     for batch in reader:
+        names.add(batch)
         store.add(batch.rows, batch.labels)
         rows, labels, width = store.rows, store.labels, store.n_features
         whole = rows.n_rows - rows.n_rows % n_rows
         for start in range(0, whole, n_rows):
-            yield matrix(rows.part(start, start + n_rows), width), labels[start : start + n_rows]
+            yield matrix(rows.part(start, start + n_rows), width), names.of(labels[start : start + n_rows])
         if whole:
             store = MemoryStore(reader.dtype)  # the old memory belongs to the matrices now
             store.add(rows.part(whole, rows.n_rows), labels[whole:])
             store.n_features = width
     if store.rows.n_rows:
-        yield matrix(store.rows, store.n_features), store.labels
+        yield matrix(store.rows, store.n_features), names.of(store.labels)
+
+
+class _Names:
+    """The labels of rows, if they are texts."""
+
+    def __init__(self) -> None:
+        self._labels = Labels()
+
+    def add(self, batch: Batch) -> None:
+        if batch.label_names is not None:
+            self._labels.add(batch)
+
+    def of(self, labels: NDArray[np.float64]) -> NDArray[Any]:
+        """The texts of labels, or numbers as they are."""
+        return np.array([*self._labels.texts])[labels.astype(np.int64)] if len(self._labels) else labels
 
 
 def _check_size(n_features: int | None, on_large_index: str) -> None:

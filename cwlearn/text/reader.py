@@ -8,20 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from cwlearn.core.parameters import COUNT, NOTHING, SIZE, THREADS, Options, one_of, option, require
 from cwlearn.errors import DataError
+from cwlearn.text._svmlight import UNLABELLED
 from cwlearn.text.batch import Batch, Buffers
 from cwlearn.text.chunks import CHUNK_BYTES, Chunk, ChunkReader
 from cwlearn.text.sources import Paths, as_sources
 from cwlearn.text.svmlight import SvmlightParser
-from cwlearn.text.svmlight_errors import Grammar
+from cwlearn.text.svmlight_errors import Grammar, label_type
 from cwlearn.utils.machine import usable_cores
 from cwlearn.utils.pipeline import in_order
 
+HEAD_BYTES = 1 << 16  # of a text, that show its format
 Unsorted = Literal["error", "sort"]
 OnBadLine = Literal["error", "skip"]
 
@@ -48,6 +51,7 @@ class Reader:
         *,
         dtype: Any = "float32",
         labelled: bool = True,
+        label_type: int | None = None,
         queries: bool = False,
         hash_bits: int = 0,
         lowest_index: int = 0,
@@ -59,8 +63,8 @@ class Reader:
         self.sources = as_sources(paths)
         self.reading = reading or Reading()
         self.dtype = np.dtype(dtype)
-        grammar = Grammar(labelled, lowest_index, sort=self.reading.unsorted == "sort")
-        self.parser = SvmlightParser(grammar, self.dtype, hash_bits, queries)
+        self.label_type = label_type if labelled else UNLABELLED  # None: that of the first label
+        self.queries, self.hash_bits, self.lowest_index = queries, hash_bits, lowest_index
         require("threads", threads, NOTHING | THREADS)
         self.threads = usable_cores() if threads in (None, -1) else threads
         self.chunk_bytes = chunk_bytes
@@ -71,10 +75,11 @@ class Reader:
     def __iter__(self) -> Generator[Batch, None, None]:
         self.n_skipped = 0
         chunks = ChunkReader(self.sources, self.chunk_bytes, self.reading.max_line)
+        parser = self._parser(chunks.peek(HEAD_BYTES))
         buffers = [Buffers(chunks.new_buffer()) for _ in range(self.threads + 2)]
         batches = in_order(
             lambda buffers: chunks.next_chunk(buffers.text),
-            self._parse,
+            partial(self._parse, parser),
             buffers,
             self.threads,
             helping=all(source.is_regular for source in self.sources),
@@ -84,7 +89,7 @@ class Reader:
             for batch in batches:
                 batch.first_line = 1 if batch.chunk.is_first else next_line
                 next_line = batch.first_line + batch.n_lines
-                self._report_skipped(batch)
+                self._report_skipped(batch, parser)
                 yield batch
                 if batch.fault is not None:
                     raise batch.line_error(batch.fault, batch.n_lines)
@@ -94,30 +99,36 @@ class Reader:
         for source in self.sources:
             if lines := source.sample():
                 chunk = Chunk.of_lines(lines, source)
-                yield self._parse(chunk, Buffers(chunk.text))
+                yield self._parse(self._parser(lines), chunk, Buffers(chunk.text))
 
-    def _parse(self, chunk: Chunk, buffers: Buffers) -> Batch:
+    def _parser(self, head: bytes) -> SvmlightParser:
+        """The parser for a text that begins so."""
+        labelled = label_type(head) if self.label_type is None else self.label_type
+        grammar = Grammar(labelled, self.lowest_index, sort=self.reading.unsorted == "sort")
+        return SvmlightParser(grammar, self.dtype, self.hash_bits, self.queries)
+
+    def _parse(self, parser: SvmlightParser, chunk: Chunk, buffers: Buffers) -> Batch:
         """Parse a chunk.  Bad lines are left out or end it, as `reading` says."""
         if len(chunk.text) > len(buffers.text):  # a very long line: do not keep that much memory for other chunks
             buffers = Buffers(chunk.text)
         # One more than may be skipped, so that the line which is one too many is known by its place in the text.
         max_bad = self.reading.max_bad + 1 if self.reading.on_bad_line == "skip" else 0
-        batch = self.parser.parse(chunk, buffers, max_bad)
+        batch = parser.parse(chunk, buffers, max_bad)
         batch.checksum = chunk.checksum() if self.checksums else 0
         overflowing = ~np.isfinite(batch.rows.squares)
         if overflowing.any() and max_bad:
             batch.drop_overflowing(overflowing)
         elif overflowing.any():
             place = batch.place_of(int(np.argmax(overflowing)))
-            batch.end_with(self.parser.overflow_of(chunk.line_at(place)), place)
+            batch.end_with(parser.overflow_of(chunk.line_at(place)), place)
         return batch
 
-    def _report_skipped(self, batch: Batch) -> None:
+    def _report_skipped(self, batch: Batch, parser: SvmlightParser) -> None:
         """Report the lines that are left out, and end the batch with the first one that is one too many."""
         overflow_places = set(batch.overflow_places.tolist())
         for line, place in batch.skipped_lines():
             text = batch.chunk.line_at(place)
-            flaw = self.parser.overflow_of(text) if place in overflow_places else self.parser.flaw_of(text)
+            flaw = parser.overflow_of(text) if place in overflow_places else parser.flaw_of(text)
             if self.n_skipped == self.reading.max_bad:
                 batch.end_with(flaw, place)
                 return

@@ -114,10 +114,10 @@ class Run:
             self.done += done
             self.monitor.learned(self, done)
 
-        weights = learner.class_weights(labels, self.labels.counts)
+        targets, weights = self.labels.encode(labels, learner)
         try:
             with self.monitor.undisturbed():
-                learner.learn(rows, learner.encode(labels), weights, order, report)
+                learner.learn(rows, targets, weights, order, report)
         except DataError as error:
             if self._current is None or error.row is None:
                 raise
@@ -156,6 +156,7 @@ class Run:
             self.sources,
             self.reading,
             dtype=self._dtype,
+            label_type=self.labels.type,
             hash_bits=self._hash_bits,
             threads=self.resources.threads,
             chunk_bytes=self.chunk_bytes,
@@ -232,9 +233,8 @@ class Run:
     def _forget_learner(self, batch: Batch, new_label: str) -> None:
         """A label was not known when learning began: drop what was learned, if the text can be read again."""
         if self._size is None:
-            row = int(np.flatnonzero(batch.labels == self.labels.value_of(new_label))[0])
             raise batch.row_error(
-                row,
+                self.labels.first_row_of(new_label, batch),
                 f"label {new_label} first comes here: what can be read only once needs `labels` to learn in one pass",
             )
         self.learner, self.done = None, 0

@@ -15,13 +15,10 @@ from numpy.typing import NDArray
 from cwlearn.core.rows import Rows
 from cwlearn.errors import DataError
 from cwlearn.native import parse_rows
-from cwlearn.text._svmlight import BAD_LINE, TOO_WIDE
-from cwlearn.text.batch import NO_INDEX, Batch, Buffers
-from cwlearn.text.chunks import NEWLINE, Chunk
+from cwlearn.text._svmlight import BAD_LINE, TEXTS, TOO_WIDE
+from cwlearn.text.batch import NO_INDEX, Batch, Buffers, intern_labels
+from cwlearn.text.chunks import Chunk
 from cwlearn.text.svmlight_errors import Grammar, find_flaw, find_overflow
-
-COMMENT = ord("#")
-BLANKS = list(b" \t\v\f\r")  # that a line without data may begin with
 
 
 class _Arrays(NamedTuple):
@@ -31,7 +28,10 @@ class _Arrays(NamedTuple):
     indices: NDArray[Any]
     values: NDArray[Any]
     squares: NDArray[np.float64]
+    places: NDArray[np.int64]
     labels: NDArray[np.float64]
+    label_starts: NDArray[np.int64]
+    label_stops: NDArray[np.int64]
     queries: NDArray[np.int64]
 
 
@@ -87,7 +87,8 @@ class SvmlightParser:
             fault = DataError(chunk.flaw)
         return Batch(
             self._rows(arrays, n_rows, highest),
-            arrays.labels[:n_rows],
+            arrays.places[:n_rows],
+            *self._labels(arrays, chunk, n_rows),
             arrays.queries[:n_rows],
             lowest,
             highest,
@@ -109,7 +110,10 @@ class SvmlightParser:
             buffers.array("indices", most_entries, index_dtype),
             buffers.array("values", most_entries, self.dtype),
             buffers.array("squares", most_rows, np.float64),
+            buffers.array("places", most_rows, np.int64),
             buffers.array("labels", most_rows, np.float64),
+            buffers.array("label_starts", most_rows, np.int64),
+            buffers.array("label_stops", most_rows, np.int64),
             buffers.array("queries", most_rows if self.with_queries else 0, np.int64),
         )
         arrays.indptr[0] = 0
@@ -124,19 +128,14 @@ class SvmlightParser:
         n_features = 1 << self.hash_bits if self.hash_bits else highest + 1
         return Rows(arrays.indptr[: n_rows + 1], columns, arrays.values[:nnz], arrays.squares[:n_rows], n_features)
 
-    def are_rows(self, chunk: Chunk, places: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Lines with data, which are neither blank nor a comment; without labels, all lines."""
-        if not self.grammar.labelled:
-            return np.ones(len(places), bool)
-        first = chunk.text[places]
-        with_data = np.asarray((first != NEWLINE) & (first != COMMENT))
-        for number in np.flatnonzero(np.isin(first, BLANKS)).tolist():
-            line = chunk.line_at(int(places[number])).strip()
-            with_data[number] = bool(line) and not line.startswith(b"#")
-        return with_data
+    def _labels(self, arrays: _Arrays, chunk: Chunk, n_rows: int) -> tuple[NDArray[np.float64], list[str] | None]:
+        """The labels: numbers, or places in a list of texts."""
+        if self.grammar.labelled != TEXTS:
+            return arrays.labels[:n_rows], None
+        return intern_labels(chunk.text, arrays.label_starts[:n_rows], arrays.label_stops[:n_rows])
 
     def label_text(self, line: bytes) -> str:
-        return line.split(None, 1)[0].partition(b"#")[0].decode("ascii")
+        return line.split(None, 1)[0].partition(b"#")[0].decode("utf-8")
 
     def flaw_of(self, line: bytes) -> DataError:
         """What is wrong with a line that `parse_rows` does not accept."""

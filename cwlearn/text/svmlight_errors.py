@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from cwlearn.text._svmlight import LONGEST_LABEL, NUMBERS, TEXTS
 from cwlearn.text.chunks import CR_LINE_ENDS
 
 TOKEN = re.compile(rb"[^ \t\v\f]++")
@@ -25,6 +26,7 @@ TOKEN = re.compile(rb"[^ \t\v\f]++")
 ENTRY = re.compile(rb"([0-9]{1,18}+):[+-]?[0-9]{1,20}+(?:\.[0-9]*+)?(?![^ \t\v\f])|[^ \t\v\f]++")
 DECIMAL = re.compile(rb"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")  # ++, *+: no backtracking
 SEVERAL = re.compile(rb"[0-9.eE+-]++(?:,[0-9.eE+-]++)++")
+TEXT_LABEL = re.compile(rb"[^\x00-\x20\x7f:,]++")
 INTEGER = re.compile(rb"([+-]?)([0-9]++)")
 SPECIAL = re.compile(rb"[+-]?(?:nan|inf|infinity)(?:\(.*\))?", re.IGNORECASE)
 INT64_MAX = 2**63 - 1
@@ -35,7 +37,7 @@ FLOAT32_END = 2.0**128 - 2.0**103  # numbers from here on round to infinity
 class Grammar:
     """The choices that there are for the form of a line."""
 
-    labelled: bool = True  # it begins with a label
+    labelled: int = NUMBERS  # it begins with a label, which is a number or a text
     lowest: int = 0  # the lowest index: 0, or 1 where indices count from one
     sort: bool = False  # indices need not rise
 
@@ -67,7 +69,7 @@ def _check_line(line: bytes, grammar: Grammar) -> None:
         raise Flaw(CR_LINE_ENDS, carriage_return)
     start = 0
     if grammar.labelled and first:
-        _check_label(first.start(), first.group(), line, stop)
+        _check_label(first.start(), first.group(), line, stop, grammar)
         start = first.end()
         query = TOKEN.search(line, start, stop)
         if query and query.group().startswith(b"qid:"):
@@ -135,11 +137,22 @@ def _first_repeated(indices: array[int]) -> int | None:
     return int(repeated.min()) if len(repeated) else None
 
 
+def label_type(head: bytes) -> int:
+    """Whether the first label of a text is a number or a text."""
+    for line in head.split(b"\n"):
+        data = line.partition(b"#")[0].split()
+        if data and TEXT_LABEL.fullmatch(data[0]) and not DECIMAL.fullmatch(data[0]) and data[0][:1].isalpha():
+            return NUMBERS if SPECIAL.fullmatch(data[0]) else TEXTS
+        if data:
+            return NUMBERS
+    return NUMBERS
+
+
 def find_overflow(line: bytes, grammar: Grammar, dtype: np.dtype[Any]) -> str:
     """What is out of range for the dtype in a line without a flaw, whose row is not finite."""
     _, stop = _ends(line)
     tokens = TOKEN.finditer(line, 0, stop if dtype == np.float32 else 0)  # any value that was parsed fits float64
-    for match in islice(tokens, int(grammar.labelled), None):
+    for match in islice(tokens, int(bool(grammar.labelled)), None):
         index, _, value = match.group().partition(b":")
         if index != b"qid" and abs(float(value)) >= FLOAT32_END:
             number = INTEGER.fullmatch(index)
@@ -148,8 +161,11 @@ def find_overflow(line: bytes, grammar: Grammar, dtype: np.dtype[Any]) -> str:
     return "the squared length of this row"
 
 
-def _check_label(at: int, token: bytes, line: bytes, stop: int) -> None:
-    if DECIMAL.fullmatch(token):
+def _check_label(at: int, token: bytes, line: bytes, stop: int, grammar: Grammar) -> None:
+    if grammar.labelled == TEXTS and TEXT_LABEL.fullmatch(token):
+        _check_text_label(at, token)
+        return
+    if grammar.labelled == NUMBERS and DECIMAL.fullmatch(token):
         if math.isinf(float(token)):
             raise Flaw("label out of range", at, token)
         return
@@ -165,7 +181,18 @@ def _check_label(at: int, token: bytes, line: bytes, stop: int) -> None:
         )
     if SPECIAL.fullmatch(token):
         raise Flaw("label is not finite", at, token)
+    if grammar.labelled == TEXTS:
+        raise Flaw("label has a control character or a comma", at, token)
     raise Flaw("label is not a number", at, token)
+
+
+def _check_text_label(at: int, token: bytes) -> None:
+    if len(token) > LONGEST_LABEL:
+        raise Flaw(f"label longer than {LONGEST_LABEL} bytes", at, token)
+    try:
+        token.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Flaw("label is not UTF-8", at + error.start, token) from None
 
 
 def _number(match: re.Match[bytes]) -> int:

@@ -91,6 +91,14 @@ class TextFile:
             done += more
         return bytes(head[:done])
 
+    def peek(self, size: int) -> bytes:
+        """The first bytes of what is still to be read."""
+        if (missing := size - len(self._head)) > 0:
+            head, self._head = self._head, b""
+            more = bytearray(missing)
+            self._head = head + bytes(more[: self.read_into(memoryview(more))])
+        return self._head[:size]
+
     def read_into(self, view: memoryview) -> int:
         """Fill the view as far as the text goes; return the number of bytes."""
         done = min(len(self._head), len(view))

@@ -112,7 +112,7 @@ def parse_rows(arrays, text, start, stop, *options):
         status, n_rows, lines, where, *found = answer
         result = status, n_rows, lines, where - PADDING, *found
         nnz = copies[0][n_rows]
-        sizes = n_rows + 1, nnz, nnz, n_rows, n_rows, n_rows
+        sizes = n_rows + 1, nnz, nnz, *(n_rows for _ in range(6))
         seen = [copy[:size].tobytes() for copy, size in zip(copies, sizes, strict=True)]
         assert first in (None, (result, seen))
         first = result, seen
@@ -134,7 +134,10 @@ def least_arrays(size, *, labelled=True, dtype=np.float64, wide=True, rows=0, en
         "indices": (most_entries, np.int64 if wide else np.int32),
         "values": (most_entries, dtype),
         "squares": (most_rows, np.float64),
+        "places": (most_rows, np.int64),
         "labels": (most_rows, np.float64),
+        "label_starts": (most_rows, np.int64),
+        "label_stops": (most_rows, np.int64),
         "queries": (most_rows, np.int64),
     }
     arrays = {name: np.full(n + 2 * GUARD, 77, kind) for name, (n, kind) in kinds.items()}
@@ -158,7 +161,10 @@ def parse(text, *, labelled=True, lowest=0, sort=False, hash_bits=0, **kind):
         "indices": nnz,
         "values": nnz,
         "squares": n_rows,
+        "places": n_rows,
         "labels": n_rows,
+        "label_starts": n_rows,
+        "label_stops": n_rows,
         "queries": n_rows,
     }
     rows = {name: arrays[name][:size] for name, size in sizes.items()}
@@ -166,7 +172,7 @@ def parse(text, *, labelled=True, lowest=0, sort=False, hash_bits=0, **kind):
 
 
 LINES = st.lists(
-    st.sampled_from([b"1", b"-2", b"1:1", b"2:2", b"3:1", b"99:1e5", b"qid:3", b"x", b":", b"#", b"\r", b"", b"1:"]),
+    st.sampled_from([b"1", b"-2", b"1:1", b"2:2", b"3:1", b"99:1e5", b"qid:3", b"x", b"-x", b":", b"#", b"\r", b"", b"1:"]),
     max_size=9,
 ).map(lambda tokens: b" ".join(tokens) + b"\n")
 
@@ -203,7 +209,9 @@ def test_the_densest_texts_fit_the_shortest_arrays(labelled, line):
 
 
 @pytest.mark.parametrize("labelled", [True, False])
-@pytest.mark.parametrize("name", ["indptr", "indices", "values", "squares", "labels", "queries"])
+@pytest.mark.parametrize(
+    "name", ["indptr", "indices", "values", "squares", "places", "labels", "label_starts", "label_stops", "queries"]
+)
 def test_parse_rows_refuses_arrays_that_are_too_short(name, labelled):
     text = b"1 1:1\n2\n" * 5 if labelled else b"1:1\n\n" * 5
     rest = padded(text), 0, len(text), 3, labelled, 0, False, 0
@@ -223,9 +231,12 @@ def test_f21_entries_are_counted_in_64_bits(wide):
     for module, at_once in FORMS:
         module.choose_marks(at_once)
         indptr, labels, squares = np.full(len(text), first), np.empty(len(text)), np.empty(len(text))
+        spans = np.empty((2, len(text)), np.int64)
+        places = np.empty(len(text), np.int64)
         place = PADDING, PADDING + len(text)
         answer = module.parse_rows(
-            indptr, indices, values, squares, labels, np.empty(0, np.int64), padded(text), *place, 0, True, 0, False, 0
+            indptr, indices, values, squares, places, labels, *spans, np.empty(0, np.int64), padded(text), *place,
+            0, True, 0, False, 0,
         )
         assert answer[:3] == (DONE, 2, 2)
         assert indptr[:3].tolist() == [first, first + 2, first + 3]
@@ -293,7 +304,7 @@ def test_parse_rows_refuses_numbers_that_make_no_sense(name, value):
 
 
 def test_parse_rows_continues_where_it_stopped_and_reports_an_index_that_is_too_wide():
-    text = padded(b"1 7:1\nx\n2 5:2 2147483648:1\n")
+    text = padded(b"1 7:1\n:\n2 5:2 2147483648:1\n")
     arrays = least_arrays(30, wide=False)
     assert parse_rows(arrays, text, 0, 27, 0, True, 0, False, 0) == (BAD_LINE, 1, 1, 6, 7, 7)
     assert parse_rows(arrays, text, 8, 27, 1, True, 0, False, 0) == (TOO_WIDE, 1, 0, 8, INT64_MAX, -1)
