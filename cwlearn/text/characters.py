@@ -8,45 +8,29 @@ Pages of 256 code points are filled when a text first needs them.
 from __future__ import annotations
 
 import unicodedata
+from functools import cache
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from cwlearn.text._hashing import CODE_POINTS, PAGE, SPACE, WORD, Settings
+from cwlearn.text._hashing import PAGE_SIZE, SPACE, WORD, Tables
 
 Accents = Literal["ascii", "unicode"] | None
 
 
 class Characters:
-    """The tables for one way to fold characters."""
+    """The tables for one way to fold characters.  Threads may share them."""
 
     def __init__(self, lowercase: bool, strip_accents: Accents) -> None:
         self.lowercase, self.strip_accents = lowercase, strip_accents
-        # Memory that is never touched costs nothing.
-        self.flags: NDArray[np.uint8] = np.zeros(CODE_POINTS, np.uint8)
-        self.replacements: NDArray[np.int32] = np.zeros(CODE_POINTS, np.int32)
-        self.ready: NDArray[np.uint8] = np.zeros(CODE_POINTS // PAGE, np.uint8)
-        for code in range(128):
-            self.flags[code] = _flags(chr(code))
+        self.tables = Tables()
+        self.fill(0)
 
-    def fill(self, page: int, settings: Settings) -> None:
-        """Fill a page, and what its characters become."""
-        for code in range(page * PAGE, (page + 1) * PAGE):
-            letter = chr(code)
-            self.flags[code] = _flags(letter)
-            if code < 128 or 0xD800 <= code < 0xE000:
-                continue
-            folded = self.folded(letter)
-            for other in folded:
-                self.flags[ord(other)] = _flags(other)
-            if folded == letter:
-                self.replacements[code] = 0
-            elif len(folded) == 1:
-                self.replacements[code] = ord(folded)
-            else:
-                self.replacements[code] = -settings.expand(folded.encode("utf-8"))
-        self.ready[page] = 1
+    def fill(self, page: int) -> None:
+        """Fill a page."""
+        letters = [chr(code) for code in range(page * PAGE_SIZE, (page + 1) * PAGE_SIZE)]
+        folded = [self.folded(letter) for letter in letters]
+        flags = {ord(letter): _flags(letter) for text in (*letters, *folded) for letter in text}
+        replacements = [_replacement(*pair) for pair in zip(letters, folded, strict=True)]
+        self.tables.fill(page, replacements, flags)
 
     def folded(self, letter: str) -> str:
         """What becomes of a single character; lower case first, as in scikit-learn."""
@@ -57,6 +41,18 @@ class Characters:
         if self.strip_accents == "ascii":
             return "".join(c for c in text if c.isascii())
         return "".join(c for c in text if not unicodedata.combining(c))
+
+
+@cache
+def characters(lowercase: bool, strip_accents: Accents) -> Characters:
+    """The tables, which are filled only once in a process."""
+    return Characters(lowercase, strip_accents)
+
+
+def _replacement(letter: str, folded: str) -> int | bytes:
+    if folded == letter:
+        return 0
+    return ord(folded) if len(folded) == 1 else folded.encode()
 
 
 def _flags(letter: str) -> int:
