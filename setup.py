@@ -31,12 +31,9 @@ FLAGS = ["-O3", "-funroll-loops", "-ffp-contract=off", "-fno-math-errno", "-fno-
 PARSER_FLAGS = ["-fno-tree-slp-vectorize", "-fno-inline-functions-called-once"]
 KERNEL_FLAGS = ["-fno-inline-functions", "-fno-inline-functions-called-once"]
 KERNEL_PARTS = ["_cells.pxd", "_label_row.pxi", "_rules.pxd", "_scores.h", "_squares.pxd", "_subnormals.h"]
-HASHER_PARTS = [
-    "_squares.pxd",
-    *(f"text/_{part}" for part in ("documents.pxi", "tables.pxi", "tokens.pxi", "columns.pxi", "names.pxi")),
-    *(f"text/_{part}" for part in ("growing.pxd", "murmur.pxd", "publishing.h", "utf8.pxd")),
-]
-PARSER_PARTS = ["_squares.pxd", "_subnormals.h", "text/_decimals.pxi", "text/_svmlight.h"]
+    *extensions("text/_hashing", [], HASHER_PARTS, {"": []}),
+    *extensions("text/_records", [], RECORD_PARTS, {"": []}),
+PARSER_PARTS = ["_squares.pxd", "_subnormals.h", "text/_decimals.pxi", "text/_svmlight.h", "text/_utf8.pxd"]
 VARIANTS: dict[str, list[str]] = {"": []}
 if sys.platform == "win32":
     FLAGS = PARSER_FLAGS = KERNEL_FLAGS = []
@@ -63,7 +60,12 @@ def extensions(name: str, flags: list[str], parts: list[str], variants: dict[str
 MODULES = [
     *extensions("_kernels", KERNEL_FLAGS, KERNEL_PARTS, VARIANTS),
     *extensions("text/_svmlight", PARSER_FLAGS, PARSER_PARTS, VARIANTS),
+<<<<<<< HEAD
     *extensions("text/_hashing", [], HASHER_PARTS, {"": []}),
+=======
+    *extensions("text/_hashing", [], ["text/_murmur.pxd", "text/_utf8.pxd"], {"": []}),
+    *extensions("text/_records", [], RECORD_PARTS, {"": []}),
+>>>>>>> d2
     *extensions("core/_probabilities", [], [], {"": []}),
 ]
 CORES = os.cpu_count() or 1
