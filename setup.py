@@ -60,12 +60,8 @@ def extensions(name: str, flags: list[str], parts: list[str], variants: dict[str
 MODULES = [
     *extensions("_kernels", KERNEL_FLAGS, KERNEL_PARTS, VARIANTS),
     *extensions("text/_svmlight", PARSER_FLAGS, PARSER_PARTS, VARIANTS),
-<<<<<<< HEAD
     *extensions("text/_hashing", [], HASHER_PARTS, {"": []}),
-=======
-    *extensions("text/_hashing", [], ["text/_murmur.pxd", "text/_utf8.pxd"], {"": []}),
     *extensions("text/_records", [], RECORD_PARTS, {"": []}),
->>>>>>> d2
     *extensions("core/_probabilities", [], [], {"": []}),
 ]
 CORES = os.cpu_count() or 1
