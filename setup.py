@@ -31,9 +31,13 @@ FLAGS = ["-O3", "-funroll-loops", "-ffp-contract=off", "-fno-math-errno", "-fno-
 PARSER_FLAGS = ["-fno-tree-slp-vectorize", "-fno-inline-functions-called-once"]
 KERNEL_FLAGS = ["-fno-inline-functions", "-fno-inline-functions-called-once"]
 KERNEL_PARTS = ["_cells.pxd", "_label_row.pxi", "_rules.pxd", "_scores.h", "_squares.pxd", "_subnormals.h"]
-    *extensions("text/_hashing", [], HASHER_PARTS, {"": []}),
-    *extensions("text/_records", [], RECORD_PARTS, {"": []}),
 PARSER_PARTS = ["_squares.pxd", "_subnormals.h", "text/_decimals.pxi", "text/_svmlight.h", "text/_utf8.pxd"]
+HASHER_PARTS = [
+    "_squares.pxd",
+    *(f"text/_{part}" for part in ("documents.pxi", "tables.pxi", "tokens.pxi", "columns.pxi", "names.pxi")),
+    *(f"text/_{part}" for part in ("growing.pxd", "murmur.pxd", "publishing.h", "utf8.pxd")),
+]
+RECORD_PARTS = [f"text/{part}" for part in ("_csv_records.pxi", "_json_records.pxi", "_scan.h", "_spans.pxi", "_utf8.pxd")]
 VARIANTS: dict[str, list[str]] = {"": []}
 if sys.platform == "win32":
     FLAGS = PARSER_FLAGS = KERNEL_FLAGS = []
