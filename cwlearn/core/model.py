@@ -20,6 +20,7 @@ from cwlearn.core.rule import Rule
 from cwlearn.core.states.base import STATISTICS, State, Statistics, new_statistics
 from cwlearn.core.states.diagonal import DiagonalState
 from cwlearn.core.states.factory import blocks_of, new_state
+from cwlearn.core.text_options import TextOptions
 from cwlearn.core.training import Training, check_update
 from cwlearn.utils.locks import ForkSafeLock
 
@@ -50,6 +51,7 @@ class Model:
         self.feature_names: NDArray[Any] | None = None  # strings, if the rows came with names
         self.label_texts: list[str] | None = None  # the labels as they are written, if they came from text
         self.hash_bits = 0  # columns are hashes of so many bits; 0: they are the indices
+        self.documents: TextOptions | None = None  # how documents become rows; None: it has learned rows of numbers
         self.origin = 0.0  # the first mean of the intercept
         self.unfinished: dict[str, Any] | None = None  # of a checkpoint: the run it belongs to, and its progress
         self.state = new_state(rule, training, kernel, blocks_of(len(classes)), n_features)

@@ -29,6 +29,7 @@ from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import SIZE, is_number, require
 from cwlearn.core.rules import TASKS
 from cwlearn.core.states.base import LARGE, Arrays, Statistics, Stored
+from cwlearn.core.text_options import TextOptions
 from cwlearn.core.training import Training
 from cwlearn.errors import ModelError, listed
 from cwlearn.utils.atomic_file import replaced_file
@@ -171,6 +172,7 @@ def _header(learner: Learner) -> dict[str, Any]:
         "prior": {"mean": learner.origin, "variance": learner.state.initial_variance},
         "n_features": learner.state.n_features,
         "hash_bits": learner.hash_bits,
+        "documents": learner.documents and learner.documents.record(),
         "tally": dict(learner.statistics),
         "unfinished": learner.unfinished,
     }
@@ -239,6 +241,10 @@ def _filled(learner: Learner, header: dict[str, Any], arrays: Arrays, names: Sto
     learner.statistics = _statistics(header["tally"])
     learner.label_texts = _texts(header["labels"]["texts"], len(learner.classes))
     learner.hash_bits = _hash_bits(header["hash_bits"], n_features)
+    if header.get("documents") is not None:  # version 1 had none
+        learner.documents = TextOptions.from_record(header["documents"])
+        if not learner.hash_bits:
+            raise ValueError("it has learned documents, and its columns are no hashes")
     learner.unfinished = _unfinished(header["unfinished"])
     return OpenModel(learner, n_features, arrays, budget)
 

@@ -10,17 +10,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn.core.rows import Rows
+from cwlearn.core.text_options import TextOptions
 from cwlearn.errors import DataError
+from cwlearn.text._records import intern_spans
 from cwlearn.text.chunks import Beginning, Chunk
 
 NO_INDEX = 2**63 - 1  # the lowest index where there is none
 
 
-class LineFormat(Protocol):
-    """What a batch asks of the format of its lines."""
+class Parser(Protocol):
+    """Makes batches of chunks, for one format of text."""
 
-    def label_text(self, line: bytes) -> str:
-        """The label of a line, as it is written."""
+    def parse(self, chunk: Chunk, buffers: Buffers, max_bad: int) -> Batch:
+        """The rows of a chunk, without up to `max_bad` bad records; the next bad record ends the batch."""
+
+    def flaw_at(self, chunk: Chunk, place: int) -> DataError:
+        """What is wrong with the record at this place."""
+
+    def overflow_at(self, chunk: Chunk, place: int) -> DataError:
+        """What is too large in the record at this place, whose row is not finite."""
+
+    def label_text_at(self, chunk: Chunk, place: int) -> str:
+        """The label of the record at this place, as it is written."""
 
 
 @dataclass
@@ -53,8 +64,9 @@ class Batch:
     queries: NDArray[np.int64]
     lowest: int  # index as written, NO_INDEX without any
     highest: int  # -1 without any
-    hashed: bool  # columns are hashes of the indices
-    format: LineFormat
+    hash_bits: int  # columns are hashes of so many bits; 0: they are the indices
+    documents: TextOptions | None  # how documents became rows; None if the text has rows of numbers
+    parser: Parser
     chunk: Chunk
     n_lines: int
     bad_places: NDArray[np.int64]  # of the lines that are left out, in rising order
@@ -82,7 +94,9 @@ class Batch:
 
     def label_texts(self, rows: list[int]) -> list[str]:
         """The labels of some rows as they are written."""
-        return [self.format.label_text(self.chunk.line_at(place)) for place in self.places[rows].tolist()]
+        if self.label_names is not None:
+            return [self.label_names[int(number)] for number in self.labels[rows]]
+        return [self.parser.label_text_at(self.chunk, place) for place in self.places[rows].tolist()]
 
     def skipped_lines(self) -> Iterator[tuple[int, int]]:
         """The lines that are left out: their numbers within the chunk, from 0, and their places."""
@@ -109,7 +123,7 @@ class Batch:
 
     def line_error(self, flaw: DataError, line: int) -> DataError:
         """What is wrong with a line of the chunk, counted from 0, with its place in the file."""
-        return DataError(str(flaw), self.chunk.source.name, self.line_number(line), flaw.column)
+        return DataError(flaw.what, self.chunk.source.name, self.line_number(line + (flaw.line or 0)), flaw.column)
 
     def end_with(self, fault: DataError, place: int) -> None:
         """Keep only the rows before the line at this place, which is at fault."""
@@ -130,7 +144,7 @@ class Batch:
 
     def _keep(self, rows: Rows, selection: Any) -> None:
         """Have only these rows, which `selection` picks."""
-        if not self.hashed:
+        if not self.hash_bits:
             any_index = len(rows.indices) > 0
             self.lowest = int(rows.indices.min()) if any_index else NO_INDEX
             self.highest = int(rows.indices.max()) if any_index else -1
@@ -143,9 +157,6 @@ def intern_labels(
     text: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], list[str]]:
     """The places of labels, which are parts of a text, among the different ones, and these."""
-    numbers: dict[bytes, int] = {}
-    labels = [
-        numbers.setdefault(text[start:stop].tobytes(), len(numbers))
-        for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)
-    ]
-    return np.array(labels, np.float64), [label.decode("utf-8") for label in numbers]
+    labels, first_rows = intern_spans(text, starts, stops)
+    names = [text[starts[row] : stops[row]].tobytes().decode("utf-8") for row in first_rows]
+    return labels.astype(np.float64), names

@@ -99,6 +99,7 @@ class ChunkReader:
 
     def __init__(self, sources: Sequence[Source], chunk_bytes: int, max_line: int) -> None:
         self.chunk_bytes, self.max_line = chunk_bytes, max_line
+        self.end_of_last_record = end_of_last_line  # a format may have records of several lines
         self._sources = list(sources)
         self._file: TextFile | None = None
         self._carry = b""  # the beginning of the line that the last chunk stopped before
@@ -118,7 +119,7 @@ class ChunkReader:
             if PADDING + len(self._carry) >= len(buffer) - PADDING - 1:
                 buffer = self.new_buffer(2 * len(self._carry))
             filled, ended = self._fill(file, buffer)
-            stop = filled if ended else _end_of_last_line(buffer, PADDING, filled)
+            stop = filled if ended else self.end_of_last_record(buffer, PADDING, filled)
             self._carry = buffer[stop:filled].tobytes()
             flaw = self._flaw_of_carry()
             if stop == PADDING and not (ended or flaw):
@@ -186,7 +187,7 @@ class ChunkReader:
             self._file = None
 
 
-def _end_of_last_line(text: NDArray[np.uint8], first: int, filled: int) -> int:
+def end_of_last_line(text: NDArray[np.uint8], first: int, filled: int) -> int:
     """The place behind the last line end in text[first:filled], or `first`."""
     reach = 1 << 12
     while True:

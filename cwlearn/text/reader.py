@@ -1,6 +1,6 @@
 """Text as batches of checked rows, parsed ahead of the learner by several threads.
 
-A `Reader` knows chunks, threads and bad lines; the format of the lines is left to a parser (`svmlight`).
+A `Reader` knows chunks, threads and bad lines; the format of the text is left to a parser (`svmlight`, `documents`).
 """
 
 from __future__ import annotations
@@ -13,11 +13,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cwlearn.core.parameters import COUNT, NOTHING, SIZE, THREADS, Options, one_of, option, require
+from cwlearn.core.parameters import BOOLEAN, COUNT, NOTHING, SIZE, THREADS, Check, Options, one_of, option, require
+from cwlearn.core.text_options import DEFAULT_BITS, TextOptions
 from cwlearn.errors import DataError
 from cwlearn.text._svmlight import UNLABELLED
-from cwlearn.text.batch import Batch, Buffers
+from cwlearn.text.batch import Batch, Buffers, Parser
 from cwlearn.text.chunks import CHUNK_BYTES, Chunk, ChunkReader
+from cwlearn.text.documents import DocumentParser
+from cwlearn.text.formats import FORMATS, choose
+from cwlearn.text.records import records_of
 from cwlearn.text.sources import Paths, as_sources
 from cwlearn.text.svmlight import SvmlightParser
 from cwlearn.text.svmlight_errors import Grammar, label_type
@@ -27,11 +31,25 @@ from cwlearn.utils.pipeline import in_order
 HEAD_BYTES = 1 << 16  # of a text, that show its format
 Unsorted = Literal["error", "sort"]
 OnBadLine = Literal["error", "skip"]
+Format = Literal["auto", "svmlight", "jsonl", "csv", "tsv", "fasttext", "vw", "text", "parquet"]
+FIELD = Check("the name of a field", lambda value: isinstance(value, str) and value.strip(), str, "FIELD")
+
+
+def _read_delimiter(text: str) -> str:
+    return {"\\t": "\t", "tab": "\t"}.get(text, text)
+
+
+DELIMITER = Check(
+    "one ASCII character that is no quote and no line end",
+    lambda value: isinstance(value, str) and len(value) == 1 and value.isascii() and value not in '"\r\n\0',
+    _read_delimiter,
+    "C",
+)
 
 
 @dataclass(frozen=True)
 class Reading(Options):
-    """How to read text.  The index in a file is the column of the model."""
+    """How to read text.  The index in an svmlight file is the column of the model."""
 
     unsorted: Unsorted = option("error", one_of("error", "sort"), "What to do with a line whose indices do not rise.")
     on_bad_line: OnBadLine = option(
@@ -39,6 +57,27 @@ class Reading(Options):
     )
     max_bad: int = option(100, COUNT, "How many bad lines to skip; one more is an error.")
     max_line: int = option(1 << 30, SIZE, "Bytes of the longest line.")
+    format: Format = option(
+        "auto",
+        one_of("auto", *FORMATS),
+        "Format of the data. By default it is that of the file's suffix, or of its first lines.",
+        keyword_only=True,
+    )
+    text: str = option(
+        "text",
+        FIELD,
+        "Field of the text in JSON and CSV, or several with commas between them. Without a header, columns count from "
+        "1.",
+        keyword_only=True,
+    )
+    label: str = option("label", FIELD, "Field of the label in JSON and CSV.", keyword_only=True)
+    delimiter: str | None = option(
+        None,
+        NOTHING | DELIMITER,
+        "Character between two fields of CSV. By default a comma, or a tab in TSV.",
+        keyword_only=True,
+    )
+    header: bool = option(True, BOOLEAN, "The first line of CSV names the fields.", keyword_only=True)
 
 
 class Reader:
@@ -54,6 +93,8 @@ class Reader:
         label_type: int | None = None,
         queries: bool = False,
         hash_bits: int = 0,
+        documents: TextOptions | None = None,
+        only_documents: bool = False,
         lowest_index: int = 0,
         threads: int | None = None,
         chunk_bytes: int = CHUNK_BYTES,
@@ -65,6 +106,8 @@ class Reader:
         self.dtype = np.dtype(dtype)
         self.label_type = label_type if labelled else UNLABELLED  # None: that of the first label
         self.queries, self.hash_bits, self.lowest_index = queries, hash_bits, lowest_index
+        self.documents = documents  # how they become rows; None if they cannot
+        self.only_documents = only_documents
         require("threads", threads, NOTHING | THREADS)
         self.threads = usable_cores() if threads in (None, -1) else threads
         self.chunk_bytes = chunk_bytes
@@ -76,6 +119,8 @@ class Reader:
         self.n_skipped = 0
         chunks = ChunkReader(self.sources, self.chunk_bytes, self.reading.max_line)
         parser = self._parser(chunks.peek(HEAD_BYTES))
+        if isinstance(parser, DocumentParser):
+            chunks.end_of_last_record = parser.format.end_of_last_record
         buffers = [Buffers(chunks.new_buffer()) for _ in range(self.threads + 2)]
         batches = in_order(
             lambda buffers: chunks.next_chunk(buffers.text),
@@ -101,13 +146,30 @@ class Reader:
                 chunk = Chunk.of_lines(lines, source)
                 yield self._parse(self._parser(lines), chunk, Buffers(chunk.text))
 
-    def _parser(self, head: bytes) -> SvmlightParser:
+    def _parser(self, head: bytes) -> Parser:
         """The parser for a text that begins so."""
+        source = self.sources[0]
+        if source.start:
+            head = source.head(HEAD_BYTES)
+        format = choose(source.path, head, self.reading.format)
+        if format != "svmlight":
+            return self._document_parser(format, head)
+        if self.only_documents:
+            raise DataError("rows of numbers (svmlight), and the model was trained on documents", source.name)
         labelled = label_type(head) if self.label_type is None else self.label_type
         grammar = Grammar(labelled, self.lowest_index, sort=self.reading.unsorted == "sort")
         return SvmlightParser(grammar, self.dtype, self.hash_bits, self.queries)
 
-    def _parse(self, parser: SvmlightParser, chunk: Chunk, buffers: Buffers) -> Batch:
+    def _document_parser(self, format: str, head: bytes) -> DocumentParser:
+        name, reading = self.sources[0].name, self.reading
+        if self.documents is None:
+            raise DataError(f"documents ({format}), and the model was trained on rows of numbers", name)
+        labelled = self.label_type != UNLABELLED
+        texts = tuple(part.strip() for part in reading.text.split(","))
+        records = records_of(format, head, reading.label, texts, labelled, reading.delimiter, reading.header, name)
+        return DocumentParser(records, self.documents, self.hash_bits or DEFAULT_BITS, self.dtype)
+
+    def _parse(self, parser: Parser, chunk: Chunk, buffers: Buffers) -> Batch:
         """Parse a chunk.  Bad lines are left out or end it, as `reading` says."""
         if len(chunk.text) > len(buffers.text):  # a very long line: do not keep that much memory for other chunks
             buffers = Buffers(chunk.text)
@@ -120,15 +182,15 @@ class Reader:
             batch.drop_overflowing(overflowing)
         elif overflowing.any():
             place = batch.place_of(int(np.argmax(overflowing)))
-            batch.end_with(parser.overflow_of(chunk.line_at(place)), place)
+            batch.end_with(parser.overflow_at(chunk, place), place)
         return batch
 
-    def _report_skipped(self, batch: Batch, parser: SvmlightParser) -> None:
+    def _report_skipped(self, batch: Batch, parser: Parser) -> None:
         """Report the lines that are left out, and end the batch with the first one that is one too many."""
         overflow_places = set(batch.overflow_places.tolist())
         for line, place in batch.skipped_lines():
-            text = batch.chunk.line_at(place)
-            flaw = parser.overflow_of(text) if place in overflow_places else parser.flaw_of(text)
+            explain = parser.overflow_at if place in overflow_places else parser.flaw_at
+            flaw = explain(batch.chunk, place)
             if self.n_skipped == self.reading.max_bad:
                 batch.end_with(flaw, place)
                 return

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from cwlearn.core.learner import Learner
 from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
+from cwlearn.core.text_options import TextOptions
 from cwlearn.core.training import Training, row_dtype
 from cwlearn.errors import DataError, ModelError, NoExamplesError
 from cwlearn.text.batch import Batch
@@ -47,6 +48,7 @@ class Run:
     monitor: Monitor = field(default_factory=Monitor)
     random_state: np.random.RandomState | None = None  # None: made from the seed in `training`
     chunk_bytes: int = CHUNK_BYTES
+    documents: TextOptions | None = None  # how documents become rows, if the text has some
 
     def __post_init__(self) -> None:
         self.sources = as_sources(self.paths)
@@ -66,10 +68,11 @@ class Run:
         self._current: tuple[Batch, int] | None = None  # the batch that is being learned, and `done` before it
         self._dtype = row_dtype(self.rule, self.training)
         self._hash_bits = self.resources.hash_bits or 0
+        self._documents: TextOptions | None = self.documents or TextOptions()
         self._continued = self.learner is not None
         if self.learner is not None:
             self.labels = Labels.of(self.learner)
-            self._hash_bits = self.learner.hash_bits
+            self._hash_bits, self._documents = self.learner.hash_bits, self.learner.documents
             if self.resources.hash_bits not in (None, self._hash_bits):
                 wanted = self.resources.hash_bits
                 raise ValueError(f"`hash_bits` of the model is {self._hash_bits or None}, not {wanted}")
@@ -133,6 +136,7 @@ class Run:
                 self._limit.check_total(n_features, len(self.labels), self._only_name)
             self.learner = Learner(self.rule, self.training, self.labels.values, n_features)
             self.learner.hash_bits = self._hash_bits
+            self.learner.documents = self._documents if self._hash_bits else None
         if not self._continued:  # a label that was sampled may be written otherwise where it first occurs
             self.learner.label_texts = self.labels.names or None
         self.learner.grow(n_features)
@@ -158,6 +162,8 @@ class Run:
             dtype=self._dtype,
             label_type=self.labels.type,
             hash_bits=self._hash_bits,
+            documents=self._documents,
+            only_documents=self._continued and self._documents is not None,
             threads=self.resources.threads,
             chunk_bytes=self.chunk_bytes,
             checksums=self.monitor.keeps_progress or self._expected is not None,
@@ -172,8 +178,10 @@ class Run:
         self.monitor.begin("reading" if not self._in_one_pass else "learning", self._size, "B")
         with closing(iter(self._reader())) as batches:
             for batch in batches:
-                if not self._hash_bits:
+                if not batch.hash_bits:
                     self._limit.check(batch, len(self.labels))
+                elif self.learner is None:
+                    self._hash_bits, self._documents = batch.hash_bits, batch.documents
                 self.rows += batch.rows.n_rows
                 self.nonzeros += len(batch.rows.values)
                 yield batch

@@ -85,6 +85,11 @@ class Source:
                     cuts.append(cut)
         return [Source(self.path, start, stop) for start, stop in zip(cuts, [*cuts[1:], last], strict=True)]
 
+    def head(self, size: int) -> bytes:
+        """The first bytes of its file."""
+        with open(self.path, "rb") as file:
+            return file.read(size)
+
     def sample(self) -> bytes:
         """Some lines from all over a plain file, nothing of any other file."""
         if not self.is_plain:

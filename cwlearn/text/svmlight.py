@@ -82,7 +82,7 @@ class SvmlightParser:
                 bad_places.append(start)
                 n_lines, start = n_lines + 1, chunk.end_of_line(start)
             elif status == BAD_LINE:
-                fault = self.flaw_of(chunk.line_at(start))
+                fault = self.flaw_at(chunk, start)
         if chunk.flaw and fault is None:
             fault = DataError(chunk.flaw)
         return Batch(
@@ -92,7 +92,8 @@ class SvmlightParser:
             arrays.queries[:n_rows],
             lowest,
             highest,
-            bool(self.hash_bits),
+            self.hash_bits,
+            None,
             self,
             chunk,
             n_lines,
@@ -134,15 +135,15 @@ class SvmlightParser:
             return arrays.labels[:n_rows], None
         return intern_labels(chunk.text, arrays.label_starts[:n_rows], arrays.label_stops[:n_rows])
 
-    def label_text(self, line: bytes) -> str:
-        return line.split(None, 1)[0].partition(b"#")[0].decode("utf-8")
+    def label_text_at(self, chunk: Chunk, place: int) -> str:
+        return chunk.line_at(place).split(None, 1)[0].partition(b"#")[0].decode("utf-8")
 
-    def flaw_of(self, line: bytes) -> DataError:
+    def flaw_at(self, chunk: Chunk, place: int) -> DataError:
         """What is wrong with a line that `parse_rows` does not accept."""
-        flaw = find_flaw(line, self.grammar)
+        flaw = find_flaw(chunk.line_at(place), self.grammar)
         return DataError(str(flaw or "not svmlight text"), column=flaw.column if flaw else None)
 
-    def overflow_of(self, line: bytes) -> DataError:
+    def overflow_at(self, chunk: Chunk, place: int) -> DataError:
         """What is wrong with a line whose numbers are too large for the dtype."""
-        what = find_overflow(line, self.grammar, self.dtype)
+        what = find_overflow(chunk.line_at(place), self.grammar, self.dtype)
         return DataError(f"{what} is out of range for {self.dtype}: bring the features to another scale")

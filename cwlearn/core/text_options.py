@@ -1,0 +1,94 @@
+"""How a model turns documents into columns.  A model file keeps these options, so that no flag is repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from cwlearn.core.parameters import BOOLEAN, NOTHING, Check, Options, is_integer, one_of, option
+
+DEFAULT_PATTERN = r"(?u)\b\w\w+\b"  # of scikit-learn: two or more letters, digits or underscores
+BY_SPACE_PATTERN = r"\S+"
+DEFAULT_BITS = 20
+# Columns depend on the hash, and on how tokens are made.  A change of either makes old models wrong, so that a model
+# says which it was trained with, and another one is refused.
+TOKENS = {"hash": "murmur3-32", "version": 1}
+
+
+def _read_ngrams(text: str) -> tuple[int, int]:
+    low, _, high = text.partition(",")
+    return int(low), int(high or low)
+
+
+def _is_range(value: Any) -> bool:
+    pair = isinstance(value, (tuple, list)) and len(value) == 2 and all(map(is_integer, value))
+    return pair and 1 <= value[0] <= value[1] <= 64
+
+
+NGRAMS = Check("two integers with 1 <= low <= high <= 64", _is_range, _read_ngrams, "LOW,HIGH")
+WORDS = Check(
+    "a list of words",
+    lambda value: isinstance(value, (tuple, list)) and all(isinstance(word, str) for word in value),
+    lambda text: tuple(word.strip() for word in text.split(",")),
+    "A,B,...",
+)
+
+
+@dataclass(frozen=True)
+class TextOptions(Options):
+    """How documents become rows: tokens, n-grams, their weights, and the length of a row."""
+
+    ngram_range: tuple[int, int] = option((1, 2), NGRAMS, "Numbers of neighbouring tokens that make a feature.")
+    analyzer: Literal["word", "char", "char_wb"] = option(
+        "word",
+        one_of("word", "char", "char_wb"),
+        "Tokens are words, characters, or characters within words ('char_wb').",
+    )
+    lowercase: bool = option(True, BOOLEAN, "Make all letters small.")
+    strip_accents: Literal["ascii", "unicode"] | None = option(
+        None, NOTHING | one_of("ascii", "unicode"), "Remove accents from letters."
+    )
+    stop_words: tuple[str, ...] | None = option(None, NOTHING | WORDS, "Words that are left out.")
+    token_pattern: str = option(
+        DEFAULT_PATTERN,
+        one_of(DEFAULT_PATTERN, BY_SPACE_PATTERN),
+        "What a word is: two or more letters or digits, or all that stands between white space.",
+    )
+    weighting: Literal["count", "binary", "log"] = option(
+        "log", one_of("count", "binary", "log"), "Value of a feature: its count n, 1, or 1 + ln n."
+    )
+    idf: bool = option(
+        False, BOOLEAN, "Multiply each value by the inverse document frequency of its feature in the rows so far."
+    )
+    norm: Literal["l1", "l2"] | None = option("l2", NOTHING | one_of("l1", "l2"), "Bring all rows to the length 1.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "ngram_range", tuple(int(number) for number in self.ngram_range))
+        if self.stop_words is not None:
+            object.__setattr__(self, "stop_words", tuple(self.stop_words))
+
+    def record(self) -> dict[str, Any]:
+        """What a model file keeps."""
+        return {**TOKENS, **asdict(self)}
+
+    @classmethod
+    def from_record(cls, record: Any) -> TextOptions:
+        """The options of a model file; ValueError says what is wrong."""
+        if not isinstance(record, Mapping):
+            raise ValueError(f"its options for documents are {record!r}")
+        options = dict(record)
+        tokens = {name: options.pop(name, None) for name in TOKENS}
+        if tokens != TOKENS:
+            raise ValueError(
+                f"its documents were hashed by {tokens['hash']!r}, version {tokens['version']!r}; this release knows "
+                f"{TOKENS['hash']!r}, version {TOKENS['version']}"
+            )
+        for name in ("ngram_range", "stop_words"):
+            if isinstance(options.get(name), list):
+                options[name] = tuple(options[name])
+        try:
+            return cls(**options)
+        except TypeError:
+            raise ValueError(f"its options for documents are {sorted(options)}") from None

@@ -1,0 +1,265 @@
+"""The formats of documents: where the records of a chunk are, and the label and the texts of each.
+
+A format only finds the fields; what makes rows of them is the same for all (`documents`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwlearn.errors import DataError
+from cwlearn.text import record_errors
+from cwlearn.text._records import (
+    MISSING,
+    NULL,
+    OTHER,
+    SLACK,
+    JsonFields,
+    end_of_last_record,
+    end_of_record,
+    split_csv,
+    split_fasttext,
+    split_json,
+    split_plain,
+    split_tabbed,
+)
+from cwlearn.text.batch import Buffers
+from cwlearn.text.chunks import Chunk, end_of_last_line
+from cwlearn.text.record_errors import RecordFlaw
+
+FASTTEXT_PREFIX = "__label__"
+LEAST_RECORDS = 1 << 10  # that there is room for
+
+
+class Fields(NamedTuple):
+    """The records of a chunk, in the order in which the compiled loops take the arrays."""
+
+    places: NDArray[np.int64]  # of the records in the text
+    starts: NDArray[np.int64]  # of each field in `scratch`, by field and record
+    stops: NDArray[np.int64]
+    kinds: NDArray[np.uint8]
+    counts: NDArray[np.int32]  # of labels, by record
+    scratch: NDArray[np.uint8]  # the text of the fields, without quotes and escapes
+
+    @classmethod
+    def of(cls, buffers: Buffers, n_fields: int, size: int, room: int) -> Fields:
+        """Room for so many records of a chunk of this size."""
+        counts = buffers.array("record_counts", room, np.int32)
+        counts[:] = 0
+        return cls(
+            buffers.array("record_places", room, np.int64),
+            buffers.array("record_starts", n_fields * room, np.int64)[: n_fields * room].reshape(n_fields, room),
+            buffers.array("record_stops", n_fields * room, np.int64)[: n_fields * room].reshape(n_fields, room),
+            buffers.array("record_kinds", n_fields * room, np.uint8)[: n_fields * room].reshape(n_fields, room),
+            counts,
+            buffers.array("scratch", size + SLACK, np.uint8),
+        )
+
+    def with_room(self, room: int) -> Fields:
+        """A copy with room for more records."""
+        arrays = []
+        for array in self[:-1]:
+            wider = np.zeros((*array.shape[:-1], room), array.dtype)
+            wider[..., : array.shape[-1]] = array
+            arrays.append(wider)
+        return Fields(*arrays, self.scratch)
+
+    def where(self, selection: Any) -> Fields:
+        """Some of the records."""
+        return Fields(*(array[..., selection] for array in self[:-1]), self.scratch)
+
+
+@dataclass(frozen=True)
+class RecordFormat(ABC):
+    """A format of documents.  Field 0 is the label, if there is one; the texts follow."""
+
+    labelled: bool  # every record must have a label
+
+    lines_are_records = True  # so that a file can be cut at any line end
+    n_texts = 1
+    first_text = 1  # the number of that field
+
+    @property
+    def n_fields(self) -> int:
+        return self.first_text + self.n_texts
+
+    @abstractmethod
+    def split(self, fields: Fields, chunk: Chunk, start: int, n_records: int, used: int) -> tuple[int, ...]:
+        """Find records from a place on: (status, records, lines, place, used), as `_records` has it."""
+
+    @abstractmethod
+    def find_flaw(self, record: bytes) -> RecordFlaw | None:
+        """What is wrong with the form of a record."""
+
+    def missing(self, fields: Fields) -> NDArray[np.bool_]:
+        """The records that lack a field, or have one that cannot be a label or a text."""
+        kinds = fields.kinds[self.first_text :]
+        lacking: NDArray[np.bool_] = ((kinds == MISSING) | (kinds == OTHER)).any(axis=0)
+        if self.labelled:
+            label = fields.kinds[0]
+            empty = fields.stops[0] == fields.starts[0]
+            lacking |= (label == MISSING) | (label == OTHER) | (label == NULL) | empty | (fields.counts > 1)
+        return lacking
+
+    def missing_flaw(self, record: bytes) -> RecordFlaw | None:
+        """What a record of the right form lacks."""
+        return None
+
+    def first_record(self, chunk: Chunk) -> int:
+        """The place of the first record of a chunk."""
+        return chunk.start
+
+    def end_of_record(self, chunk: Chunk, place: int) -> int:
+        """The place behind the record that begins at a place."""
+        return chunk.end_of_line(place)
+
+    def end_of_last_record(self, text: NDArray[np.uint8], first: int, filled: int) -> int:
+        """The place behind the last whole record."""
+        return end_of_last_line(text, first, filled)
+
+
+@dataclass(frozen=True)
+class JsonLines(RecordFormat):
+    """One JSON object in each line."""
+
+    label: str
+    texts: tuple[str, ...]
+
+    @property
+    def n_texts(self) -> int:  # type: ignore[override]
+        return len(self.texts)
+
+    @cached_property
+    def _names(self) -> JsonFields:
+        return JsonFields([self.label, *self.texts])
+
+    def split(self, fields: Fields, chunk: Chunk, start: int, n_records: int, used: int) -> tuple[int, ...]:
+        arrays = (*fields[:4], fields.scratch)
+        return split_json(*arrays, chunk.text, start, chunk.stop, n_records, used, self._names)
+
+    def find_flaw(self, record: bytes) -> RecordFlaw | None:
+        return record_errors.find_json_flaw(record)
+
+    def missing_flaw(self, record: bytes) -> RecordFlaw | None:
+        wanted = [*((name, "text") for name in self.texts), *([(self.label, "label")] if self.labelled else [])]
+        flaws = (record_errors.json_field_flaw(record, name, role) for name, role in wanted)
+        return next((flaw for flaw in flaws if flaw is not None), None)
+
+
+@dataclass(frozen=True)
+class Csv(RecordFormat):
+    """Fields with a delimiter between them, as in RFC 4180; a field in quotes may have line ends."""
+
+    columns: tuple[int, ...]  # of the label, if there is one, and of the texts
+    n_columns: int
+    delimiter: int
+    header: bytes | None
+
+    lines_are_records = False
+
+    @property
+    def first_text(self) -> int:  # type: ignore[override]
+        return int(self.labelled)
+
+    @property
+    def n_texts(self) -> int:  # type: ignore[override]
+        return len(self.columns) - self.first_text
+
+    @cached_property
+    def _columns(self) -> NDArray[np.int64]:
+        return np.array(self.columns, np.int64)
+
+    def first_record(self, chunk: Chunk) -> int:
+        if self.header is None or not chunk.is_first or chunk.source.start:
+            return chunk.start
+        stop = end_of_record(chunk.text, chunk.start, chunk.stop, self.delimiter)
+        if chunk.text[chunk.start : stop].tobytes().strip() != self.header.strip():
+            raise DataError("this header is not that of the first file", chunk.source.name, 1)
+        return int(stop)
+
+    def split(self, fields: Fields, chunk: Chunk, start: int, n_records: int, used: int) -> tuple[int, ...]:
+        arrays = (*fields[:4], fields.scratch)
+        return split_csv(
+            *arrays, chunk.text, start, chunk.stop, n_records, used, self._columns, self.n_columns, self.delimiter
+        )
+
+    def find_flaw(self, record: bytes) -> RecordFlaw | None:
+        return record_errors.find_csv_flaw(record, self.n_columns, self.delimiter)
+
+    def missing_flaw(self, record: bytes) -> RecordFlaw | None:
+        return RecordFlaw(f"field {self.columns[0] + 1} is empty, expected a label", 0)
+
+    def end_of_record(self, chunk: Chunk, place: int) -> int:
+        return int(end_of_record(chunk.text, place, chunk.stop, self.delimiter))
+
+    def end_of_last_record(self, text: NDArray[np.uint8], first: int, filled: int) -> int:
+        text[filled : filled + SLACK] = 0
+        return int(end_of_last_record(text, first, filled, self.delimiter))
+
+
+@dataclass(frozen=True)
+class FastText(RecordFormat):
+    """Lines with labels, which are words with a prefix; all other words are the text."""
+
+    prefix: str = FASTTEXT_PREFIX
+
+    def split(self, fields: Fields, chunk: Chunk, start: int, n_records: int, used: int) -> tuple[int, ...]:
+        prefix = self.prefix.encode()
+        return split_fasttext(*fields, chunk.text, start, chunk.stop, n_records, used, prefix)
+
+    def find_flaw(self, record: bytes) -> RecordFlaw | None:
+        return None
+
+    def missing_flaw(self, record: bytes) -> RecordFlaw | None:
+        return record_errors.find_fasttext_flaw(record, self.prefix.encode())
+
+
+@dataclass(frozen=True)
+class Lines(RecordFormat):
+    """A label, a tab and a text in each line; without labels, a text in each line."""
+
+    def split(self, fields: Fields, chunk: Chunk, start: int, n_records: int, used: int) -> tuple[int, ...]:
+        split = split_tabbed if self.labelled else split_plain
+        return split(*fields[:4], fields.scratch, chunk.text, start, chunk.stop, n_records, used)
+
+    def find_flaw(self, record: bytes) -> RecordFlaw | None:
+        return record_errors.find_tabbed_flaw(record) if self.labelled else None
+
+    def missing_flaw(self, record: bytes) -> RecordFlaw | None:
+        return RecordFlaw("no label before the tab", 0)
+
+
+def records_of(
+    format: str,
+    head: bytes,
+    label: str,
+    texts: tuple[str, ...],
+    labelled: bool,
+    delimiter: str | None,
+    has_header: bool,
+    path: str,
+) -> RecordFormat:
+    """The format of documents, for a text that begins so."""
+    if format == "jsonl":
+        return JsonLines(labelled, label, texts)
+    if format == "fasttext":
+        return FastText(labelled)
+    if format == "text":
+        return Lines(labelled)
+    mark = ord(delimiter or ("\t" if format == "tsv" else ","))
+    text = np.frombuffer(bytes(SLACK) + head + bytes(SLACK), np.uint8)
+    first = head[: end_of_record(text, SLACK, SLACK + len(head), mark) - SLACK]
+    try:
+        names = [field.decode("utf-8", "replace") for field in record_errors.csv_fields(first, mark)]
+        if not has_header:
+            names = [str(number) for number in range(1, len(names) + 1)]
+        columns = [record_errors.csv_column(names, name) for name in ([label] if labelled else []) + [*texts]]
+    except RecordFlaw as flaw:
+        raise DataError(str(flaw), path, 1, flaw.column) from None
+    return Csv(labelled, tuple(columns), len(names), mark, first if has_header else None)
