@@ -15,7 +15,8 @@ from cwlearn.core.rules import RULES
 
 Group = Any  # a parser, or what its add_argument_group returns
 
-OTHER_NAMES = {"n_features": "features", "random_state": "seed", "max_memory": "memory"}  # options whose flag differs
+# Options whose flag has another name.
+OTHER_NAMES = {"n_features": "features", "random_state": "seed", "max_memory": "memory", "ngram_range": "ngrams"}
 # Names that messages may mention, beside the fields of the option classes.
 VERB_OPTIONS = (
     "algorithm", "algorithms", "base", "checkpoint", "folds", "force", "grid", "held_out", "journal", "labels",
@@ -50,12 +51,13 @@ def _as_flag(match: re.Match[str]) -> str:
 
 @cache
 def _option_names() -> frozenset[str]:
+    from cwlearn.core.text_options import TextOptions
     from cwlearn.core.training import Training
     from cwlearn.parallel.shards import Sharing
     from cwlearn.text.reader import Reading
     from cwlearn.text.resources import Resources
 
-    owners = (*RULES.values(), Training, Resources, Reading, Sharing)
+    owners = (*RULES.values(), Training, Resources, Reading, TextOptions, Sharing)
     return frozenset([*OTHER_NAMES, *VERB_OPTIONS, *(item.name for owner in owners for item in _fields(owner))])
 
 
@@ -163,6 +165,8 @@ def written(value: Any, name: str = "") -> str:
         return "all"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 

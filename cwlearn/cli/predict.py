@@ -68,9 +68,9 @@ def run(arguments: argparse.Namespace) -> None:
     with _output_file(arguments.output) as file:
         if arguments.proba or (arguments.margin and learner.several):
             file.write(f"labels {' '.join(label_names)}\n".encode())
-        for batch, rows in batches_to_score(learner, arguments, labelled=not arguments.no_labels):
+        for batch, rows in batches_to_score(learner, arguments, labelled=not arguments.no_labels, needs_labels=False):
             n_rows += rows.n_rows
-            needs_gaps = arguments.no_labels and len(batch.bad_places) > 0
+            needs_gaps = (arguments.no_labels or batch.documents is not None) and len(batch.bad_places) > 0
             texts = []
             for _, part in learner.parts(rows, scores_at_once):
                 texts.append(_prediction_lines(learner, part, label_names, arguments))
@@ -117,10 +117,11 @@ def _wants_numbers(arguments: argparse.Namespace) -> bool:
 
 
 def _with_gaps(text: bytes, batch: Batch) -> bytes:
-    """Predictions with an empty line for each line that was left out, so that line N belongs to line N of the data."""
-    left_out = {line for line, _ in batch.skipped_lines()}
+    """Predictions with an empty line for each record that was left out, so that line N belongs to record N."""
     predicted = iter(text.split(b"\n"))
-    return b"".join(b"\n" if line in left_out else next(predicted) + b"\n" for line in range(batch.n_lines))
+    left_out = np.repeat([False, True], [len(batch.places), len(batch.bad_places)])
+    order = np.argsort(np.concatenate([batch.places, batch.bad_places]))
+    return b"".join(b"\n" if bad else next(predicted) + b"\n" for bad in left_out[order].tolist())
 
 
 def _prediction_lines(learner: Learner, rows: Rows, label_names: list[str], arguments: argparse.Namespace) -> bytes:

@@ -34,7 +34,9 @@ def load_for_scoring(arguments: argparse.Namespace) -> Learner:
     return model_file.load(arguments.model, getattr(arguments, "memory", None))
 
 
-def batches_to_score(learner: Learner, arguments: argparse.Namespace, labelled: bool) -> Iterator[tuple[Batch, Rows]]:
+def batches_to_score(
+    learner: Learner, arguments: argparse.Namespace, labelled: bool, needs_labels: bool = True
+) -> Iterator[tuple[Batch, Rows]]:
     """Read batches, each with its rows in the columns of the model; warn at the end of features it has never seen."""
     if not arguments.quiet:
         warn_of_repeats(arguments.data)
@@ -45,7 +47,10 @@ def batches_to_score(learner: Learner, arguments: argparse.Namespace, labelled: 
         dtype=learner.state.dtype,
         labelled=labelled,
         label_type=Labels.of(learner).type,
+        needs_labels=needs_labels,
         hash_bits=learner.hash_bits,
+        documents=learner.documents,
+        only_documents=learner.documents is not None,
         threads=getattr(arguments, "threads", None),
         on_skipped=warn_of_skipped_line,
     )

@@ -7,6 +7,7 @@ import argparse
 from cwlearn.cli.common import save_model, warn
 from cwlearn.core.learner import Learner
 from cwlearn.core.rule import Rule
+from cwlearn.core.text_options import TextOptions
 from cwlearn.core.training import Training
 from cwlearn.errors import UsageError, shown
 from cwlearn.parallel.shards import Sharing, files_as_shards
@@ -26,11 +27,14 @@ def learn_in_shards(
     training: Training,
     reading: Reading,
     resources: Resources,
+    documents: TextOptions | None,
     base: Learner | None,
 ) -> tuple[Learner, ShardResult]:
     """Train, save the model, and report the shards and lines that were left out."""
     _check_flags(arguments, sharing, resources, base)
-    plan = Plan(rule, training, sharing.how, reading, resources, arguments.labels, seed=arguments.seed)
+    plan = Plan(
+        rule, training, sharing.how, reading, resources, arguments.labels, documents=documents, seed=arguments.seed
+    )
     bar = ProgressBar(arguments.quiet or arguments.json)
     try:
         if sharing.scheduler is None:

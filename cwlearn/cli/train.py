@@ -28,6 +28,7 @@ from cwlearn.core.parameters import POSITIVE, SEED
 from cwlearn.core.rule import Rule
 from cwlearn.core.rules import RULES, TASKS
 from cwlearn.core.states.base import Statistics, new_statistics
+from cwlearn.core.text_options import TextOptions
 from cwlearn.core.training import Training
 from cwlearn.errors import ModelError, UsageError, listed, shown
 from cwlearn.parallel.shards import Sharing
@@ -53,6 +54,8 @@ UNRECORDED = ("done", "lines", "checksum", "max_bad")  # parts of a progress tha
 def add_flags(parser: Parser) -> None:
     parser.add_argument("data", nargs="+", metavar="DATA", help=f"{DATA_HELP}; with --workers, each is a shard")
     parser.add_argument("-m", "--model", required=True, metavar="MODEL", help="file to write the model to")
+    add_options(parser, Reading, only=("format", "text", "label"))
+    add_options(parser, TextOptions, only=("ngram_range",))
     parser.add_argument(
         "-a",
         "--algorithm",
@@ -98,8 +101,9 @@ def add_flags(parser: Parser) -> None:
         Training,
         without=("epochs", "shuffle", "random_state", "warm_start", "verbose"),
     )
+    add_options(parser.add_rare_group("documents"), TextOptions, without=("ngram_range",))
     add_options(parser.add_rare_group("several workers"), Sharing, without=("workers",))
-    add_options(parser.add_rare_group("reading"), Reading)
+    add_options(parser.add_rare_group("reading"), Reading, without=("format", "text", "label"))
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -110,6 +114,7 @@ def run(arguments: argparse.Namespace) -> None:
         rule, training = choose_options(arguments, resumed)
         reading = Reading(**given(arguments, Reading))
         resources = Resources(**given(arguments, Resources))
+        documents = TextOptions(**given(arguments, TextOptions)) if given(arguments, TextOptions) else None
         sharing = Sharing(**given(arguments, Sharing))
         for name in given(arguments, Sharing) if not sharing.wanted else ():
             raise UsageError(f"{flag(name)} is for several workers: add --workers N or --scheduler ADDRESS")
@@ -117,9 +122,9 @@ def run(arguments: argparse.Namespace) -> None:
     start = time.perf_counter()
     counts: Run | ShardResult
     if sharing.wanted:
-        learner, counts = learn_in_shards(arguments, sharing, rule, training, reading, resources, resumed)
+        learner, counts = learn_in_shards(arguments, sharing, rule, training, reading, resources, documents, resumed)
     else:
-        learner, counts = _learn_alone(arguments, rule, training, reading, resources, resumed, checkpoint)
+        learner, counts = _learn_alone(arguments, rule, training, reading, resources, documents, resumed, checkpoint)
     if f"{arguments.model}.checkpoint" in (checkpoint, arguments.resume):
         _remove_checkpoint(f"{arguments.model}.checkpoint")
     report = _report(arguments.model, learner, before, counts, training.epochs)
@@ -157,13 +162,15 @@ def _learn_alone(
     training: Training,
     reading: Reading,
     resources: Resources,
+    documents: TextOptions | None,
     resumed: Learner | None,
     checkpoint: str | None,
 ) -> tuple[Learner, Run]:
     """Train one model on all rows, and save it; if that is interrupted, say what was kept."""
     table = arguments.verbose and not arguments.quiet
     monitor = TerminalMonitor(arguments.quiet or arguments.json, table, checkpoint, arguments.checkpoint or 0)
-    run = Run(arguments.data, rule, training, reading, resources, labels_for(rule, arguments.labels), resumed, monitor)
+    labels = labels_for(rule, arguments.labels)
+    run = Run(arguments.data, rule, training, reading, resources, labels, resumed, monitor, documents=documents)
     if resumed is not None and resumed.unfinished is not None:
         _continue_checkpoint(resumed.unfinished, run, arguments.force)
     try:

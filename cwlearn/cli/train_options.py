@@ -11,6 +11,7 @@ from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import LabelError, label_value
 from cwlearn.core.rule import Rule
 from cwlearn.core.rules import RULES, TASKS
+from cwlearn.core.text_options import TextOptions
 from cwlearn.core.training import BUILT_WITH, Training, check_update
 from cwlearn.errors import ModelError, UsageError, listed, shown
 from cwlearn.text.resources import Resources
@@ -127,4 +128,9 @@ def _fixed_differences(
     hash_bits = given(arguments, Resources).get("hash_bits")
     if hash_bits is not None and hash_bits != resumed.hash_bits:
         differences.append(f"--hash-bits {resumed.hash_bits or 'none'}, not {hash_bits}")
+    for name, value in given(arguments, TextOptions).items():
+        if resumed.documents is None:
+            differences.append(f"rows of numbers, for which there is no {flag(name)}")
+        elif getattr(resumed.documents, name) != value:
+            differences.append(f"{flag(name)} {written(getattr(resumed.documents, name))}, not {written(value)}")
     return differences

@@ -28,6 +28,7 @@ from cwlearn.core.parameters import one_of, require
 from cwlearn.core.rule import Rule
 from cwlearn.core.states.base import NONE, LinearState, Statistics, new_statistics
 from cwlearn.core.states.diagonal import DiagonalState
+from cwlearn.core.text_options import TextOptions
 from cwlearn.core.training import BUILT_WITH, Training
 from cwlearn.errors import ModelError, listed
 
@@ -48,6 +49,7 @@ class Kind:
     label_names: list[str]
     label_texts: list[str] | None
     hash_bits: int
+    documents: TextOptions | None
     feature_names: list[str] | None
 
     @classmethod
@@ -63,6 +65,7 @@ class Kind:
             learner.label_names,
             learner.label_texts,
             learner.hash_bits,
+            learner.documents,
             None if names is None else names.tolist(),
         )
 
@@ -79,6 +82,11 @@ class Kind:
         for name in BUILT_WITH:
             pairs[name] = (getattr(self.training, name), getattr(other.training, name))
         pairs["hash_bits"] = (self.hash_bits or None, other.hash_bits or None)
+        pairs["documents"] = (self.documents, other.documents)
+        if self.documents is not None and other.documents is not None:
+            del pairs["documents"]
+            for item in fields(self.documents):
+                pairs[item.name] = (getattr(self.documents, item.name), getattr(other.documents, item.name))
         differences = [f"{name} {ours!r} and {theirs!r}" for name, (ours, theirs) in pairs.items() if ours != theirs]
         if same and not np.array_equal(self.classes, other.classes):
             differences.append(f"labels {listed(self.label_names)} and {listed(other.label_names)}")
@@ -92,7 +100,7 @@ class Kind:
     def learner(self, n_features: int) -> Learner:
         """A new learner of this kind."""
         learner = Learner(self.rule, self.training, self.classes, n_features)
-        learner.label_texts, learner.hash_bits = self.label_texts, self.hash_bits
+        learner.label_texts, learner.hash_bits, learner.documents = self.label_texts, self.hash_bits, self.documents
         if self.feature_names is not None:
             more = [str(column) for column in range(len(self.feature_names), n_features)]
             learner.feature_names = np.array([*self.feature_names, *more], object)

@@ -22,6 +22,7 @@ from cwlearn.core.merging import Sum
 from cwlearn.core.rows import as_rows
 from cwlearn.core.rule import Rule
 from cwlearn.core.states.base import NONE
+from cwlearn.core.text_options import TextOptions
 from cwlearn.core.training import Training, row_dtype
 from cwlearn.errors import DataError, NoExamplesError
 from cwlearn.text.chunks import CHUNK_BYTES
@@ -63,6 +64,7 @@ class Plan:
     labels: dict[float, str] | None = None  # of text, with their spelling; None until they are known
     labels_sampled: bool = False  # `labels` are from a sample: the texts may have more
     classes: NDArray[Any] | None = None  # of matrices; None until they are known
+    documents: TextOptions | None = None  # how documents become rows; None: as usual
     seed: int = 0
     stop: threading.Event | None = None  # set to end all tasks
 
@@ -142,8 +144,8 @@ def _labels_of(shard: Any, name: str, plan: Plan, thorough: bool) -> tuple[dict[
         _check_readable_twice(shard)
         dtype = row_dtype(plan.rule, plan.training)
         size = CHUNK_BYTES if thorough else SAMPLE_BYTES
-        bits = plan.resources.hash_bits or 0
-        reader = partial(Reader, shard, plan.reading, dtype=dtype, hash_bits=bits, threads=1, chunk_bytes=size)
+        options = {"dtype": dtype, "hash_bits": plan.resources.hash_bits or 0, "threads": 1, "chunk_bytes": size}
+        reader = partial(Reader, shard, plan.reading, documents=plan.documents or TextOptions(), **options)
         with closing(iter(reader())) as batches:
             for batch in batches:
                 labels.add(batch)
@@ -211,7 +213,18 @@ def _learn_text(source: Source, plan: Plan, learner: Learner | None, result: Sha
     labels = labels_for(plan.rule, plan.labels, guessed=plan.labels_sampled)
     monitor = _ShardMonitor(plan, labels)
     random_state = np.random.RandomState(plan.seed)
-    run = Run(source, plan.rule, plan.training, plan.reading, plan.resources, labels, learner, monitor, random_state)
+    run = Run(
+        source,
+        plan.rule,
+        plan.training,
+        plan.reading,
+        plan.resources,
+        labels,
+        learner,
+        monitor,
+        random_state,
+        documents=plan.documents,
+    )
     try:
         learner = run.train()
     except _LabelsMissedError:

@@ -91,6 +91,7 @@ class Reader:
         dtype: Any = "float32",
         labelled: bool = True,
         label_type: int | None = None,
+        needs_labels: bool = True,
         queries: bool = False,
         hash_bits: int = 0,
         documents: TextOptions | None = None,
@@ -106,6 +107,7 @@ class Reader:
         self.dtype = np.dtype(dtype)
         self.label_type = label_type if labelled else UNLABELLED  # None: that of the first label
         self.queries, self.hash_bits, self.lowest_index = queries, hash_bits, lowest_index
+        self.needs_labels = needs_labels  # else documents without one are fine
         self.documents = documents  # how they become rows; None if they cannot
         self.only_documents = only_documents
         require("threads", threads, NOTHING | THREADS)
@@ -164,7 +166,7 @@ class Reader:
         name, reading = self.sources[0].name, self.reading
         if self.documents is None:
             raise DataError(f"documents ({format}), and the model was trained on rows of numbers", name)
-        labelled = self.label_type != UNLABELLED
+        labelled = self.label_type != UNLABELLED and (self.needs_labels or format == "text")
         texts = tuple(part.strip() for part in reading.text.split(","))
         records = records_of(format, head, reading.label, texts, labelled, reading.delimiter, reading.header, name)
         return DocumentParser(records, self.documents, self.hash_bits or DEFAULT_BITS, self.dtype)
