@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test compares it with _HOM
     from cwlearn.estimators.scw import SCWClassifier
     from cwlearn.estimators.sop import SOPClassifier
     from cwlearn.estimators.training import train_svmlight
+    from cwlearn.estimators.vectorizer import HashingVectorizer
     from cwlearn.text.matrices import iter_svmlight, read_svmlight
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "AROWRegressor",
     "CWClassifier",
     "DataError",
+    "HashingVectorizer",
     "KernelAROWClassifier",
     "KernelCWClassifier",
     "LogisticClassifier",
@@ -60,6 +62,7 @@ _HOMES = {
     "AROWRegressor": "estimators.regression",
     "CWClassifier": "estimators.cw",
     "DataError": "errors",
+    "HashingVectorizer": "estimators.vectorizer",
     "KernelAROWClassifier": "estimators.kernel_machines",
     "KernelCWClassifier": "estimators.kernel_machines",
     "LogisticClassifier": "estimators.logistic",

@@ -1,6 +1,8 @@
 """Where documents lie: a part of `_hashing.pyx`."""
 
 
+@cython.final
+@cython.auto_pickle(False)
 cdef class Documents:
     """Texts in UTF-8, wherever they lie: strings, byte strings, or spans of one array."""
 

@@ -1,7 +1,7 @@
 """Types of the compiled module."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,9 @@ ANALYZERS: dict[str, int]
 WEIGHTINGS: dict[str, int]
 NORMS: dict[str | None, int]
 
+@final
 class Documents:
-    def __init__(self, count: int) -> None: ...
+    def __new__(cls, count: int) -> Self: ...
     @property
     def count(self) -> int: ...
     @property
@@ -28,12 +29,15 @@ class Documents:
     def __len__(self) -> int: ...
     def __getitem__(self, number: int, /) -> bytes: ...
 
+@final
 class Tables:
     def fill(self, page: int, replacements: list[int | bytes], flags: dict[int, int]) -> None: ...
 
+@final
 class StopWords:
     def __init__(self, words: Sequence[bytes]) -> None: ...
 
+@final
 class Settings:
     def __init__(
         self,
@@ -51,6 +55,7 @@ class Settings:
         by_space: bool,
     ) -> None: ...
 
+@final
 class Names:
     def __init__(self, wanted: NDArray[np.int32]) -> None: ...
     def found(self) -> dict[int, dict[str, int]]: ...

@@ -95,7 +95,6 @@ include "_tokens.pxi"
 include "_columns.pxi"
 
 
-
 def murmur_of(bytes data):
     """The hash of some bytes, signed, as scikit-learn has it."""
     return <int32_t> murmur(<Place> PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))

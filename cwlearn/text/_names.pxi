@@ -12,6 +12,8 @@ cdef struct Entry:            # a distinct n-gram
     int64_t count
 
 
+@cython.final
+@cython.auto_pickle(False)
 cdef class Names:
     """The n-grams that hash to some columns, and how often each was found."""
 

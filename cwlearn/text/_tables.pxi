@@ -1,6 +1,8 @@
 """What is known of characters and stop words: a part of `_hashing.pyx`."""
 
 
+@cython.final
+@cython.auto_pickle(False)
 cdef class Tables:
     """What each code point is, and what it becomes.
 
@@ -65,6 +67,8 @@ cdef class Tables:
         cwlearn_publish(self.published + page)
 
 
+@cython.final
+@cython.auto_pickle(False)
 cdef class StopWords:
     """A set of words in UTF-8."""
 
@@ -110,6 +114,8 @@ cdef inline bint is_stop_word(const Plan* s, uint32_t hash, Place token, Py_ssiz
     return False
 
 
+@cython.final
+@cython.auto_pickle(False)
 cdef class Settings:
     """What makes tokens of a text, columns of tokens, and values of columns."""
 

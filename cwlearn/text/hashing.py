@@ -33,7 +33,7 @@ from cwlearn.text._hashing import (
 )
 from cwlearn.text.characters import Accents, characters
 
-__all__ = ["Documents", "HashedRows", "Hasher", "HashingSettings", "documents_in", "documents_of"]
+__all__ = ["Documents", "GrowingRows", "HashedRows", "Hasher", "HashingSettings", "documents_in", "documents_of"]
 
 DEFAULT_PATTERN = r"(?u)\b\w\w+\b"
 BY_SPACE_PATTERN = r"\S+"
@@ -86,6 +86,52 @@ class HashedRows(NamedTuple):
     stop: int  # the document behind the last one that was read; that at which too many were bad is not read
 
 
+class GrowingRows:
+    """Rows that more rows can be added to, in the arrays "indptr", "indices", "values" and "squares" of `memory`."""
+
+    def __init__(self, memory: ArraySource, dtype: Any) -> None:
+        self._memory, self.n_rows = memory, 0
+        self.indptr: NDArray[np.int64] = memory.array("indptr", 1, np.int64)
+        self.squares: NDArray[np.float64] = memory.array("squares", 0, np.float64)
+        self.indices: NDArray[np.int32] = memory.array("indices", 0, np.int32)
+        self.values: NDArray[Any] = memory.array("values", 0, np.dtype(dtype))
+        self.indptr[0] = 0
+
+    @property
+    def nnz(self) -> int:
+        return int(self.indptr[self.n_rows])
+
+    def reserve(self, rows: int, entries: int) -> None:
+        """Make room for so many more."""
+        n_rows, nnz = self.n_rows, self.nnz
+        self.squares = self._larger("squares", self.squares, n_rows, rows)
+        self.indices = self._larger("indices", self.indices, nnz, entries)
+        self.values = self._larger("values", self.values, nnz, entries)
+        self.indptr = self._larger("indptr", self.indptr, n_rows + 1, rows)
+
+    def extend(self, indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any]) -> None:
+        """Add rows that are made already; their `squares` are not."""
+        n, nnz = len(indptr) - 1, self.nnz
+        self.reserve(n, len(indices))
+        self.indices[nnz : nnz + len(indices)] = indices
+        self.values[nnz : nnz + len(indices)] = values
+        self.indptr[self.n_rows + 1 : self.n_rows + 1 + n] = indptr[1:] + nnz
+        self.n_rows += n
+
+    def _larger(self, name: str, array: NDArray[Any], filled: int, more: int) -> NDArray[Any]:
+        if filled + more <= len(array):
+            return array
+        larger = self._memory.array(name, filled + max(more, filled // 2), array.dtype)
+        if larger is not array:
+            larger[:filled] = array[:filled]
+        return larger
+
+    def parts(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any], NDArray[np.float64]]:
+        """`indptr`, `indices`, `values` and `squares` without the room behind them."""
+        n, nnz = self.n_rows, self.nnz
+        return self.indptr[: n + 1], self.indices[:nnz], self.values[:nnz], self.squares[:n]
+
+
 class Hasher:
     """Makes rows of documents.  Threads may share it, each with its own memory."""
 
@@ -128,11 +174,26 @@ class Hasher:
 
         Values are made in float64 and rounded to `dtype` in the end.  `norm_in_dtype` makes norms of float32 from
         float32, as scikit-learn does with `dtype=np.float32`.
-
-        `memory` is asked for the arrays "indptr", "indices", "values" and "squares".
         """
+        rows = GrowingRows(memory, dtype)
+        bad, done = self.append(rows, documents, first=first, stop=stop, max_bad=max_bad, norm_in_dtype=norm_in_dtype)
+        return HashedRows(*rows.parts(), bad, done)
+
+    def append(
+        self,
+        rows: GrowingRows,
+        documents: Documents,
+        *,
+        first: int = 0,
+        stop: int | None = None,
+        max_bad: int = 0,
+        norm_in_dtype: bool = False,
+    ) -> tuple[list[tuple[int, int]], int]:
+        """Add the rows of documents to others; return `bad` and `stop` as in HashedRows."""
         last = len(documents) if stop is None else stop
-        arrays = _Arrays(memory, max(0, last - first), self._first_room(documents, first, last), np.dtype(dtype))
+        if not 0 <= first <= last <= len(documents):
+            raise ValueError(f"there are no documents {first} to {last}: there are {len(documents)}")
+        rows.reserve(last - first, self._room(documents.size * (last - first) // max(1, len(documents))))
         bad: list[tuple[int, int]] = []
 
         def step(part: Documents, start: int, end: int) -> tuple[int, int, int]:
@@ -141,20 +202,19 @@ class Hasher:
                 self._settings,
                 start,
                 end,
-                arrays.indptr,
-                arrays.indices,
-                arrays.values,
-                arrays.squares,
-                arrays.n_rows,
+                rows.indptr,
+                rows.indices,
+                rows.values,
+                rows.squares,
+                rows.n_rows,
                 norm_in_dtype,
             )
-            arrays.n_rows += number - start
+            rows.n_rows += number - start
             if status == NEEDS_ROOM:
-                arrays.grow()
+                rows.reserve(0, rows.nnz + 1024)
             return status, number, detail
 
-        done = self._go_through(documents, first, last, step, bad, max_bad)
-        return arrays.rows(bad, done)
+        return bad, self._go_through(documents, first, last, step, bad, max_bad)
 
     def names(
         self, documents: Documents, columns: NDArray[Any], *, first: int = 0, stop: int | None = None
@@ -202,40 +262,10 @@ class Hasher:
                     return number
                 number += 1
 
-    def _first_room(self, documents: Documents, first: int, stop: int) -> int:
+    def _room(self, size: int) -> int:
+        """About how many entries so many bytes of text have."""
         low, high = self.settings.ngram_range
-        share = (stop - first) / max(1, len(documents))
-        size = documents.size * share / BYTES_AN_ENTRY[self.settings.analyzer]
-        return int(size * min(high - low + 1, 8)) + 1024
-
-
-class _Arrays:
-    """The arrays in which rows grow."""
-
-    def __init__(self, memory: ArraySource, n_documents: int, room: int, dtype: np.dtype[Any]) -> None:
-        self.memory, self.n_rows, self.dtype = memory, 0, dtype
-        self.indptr = memory.array("indptr", n_documents + 1, np.int64)
-        self.squares = memory.array("squares", n_documents, np.float64)
-        self.indices = memory.array("indices", room, np.int32)
-        self.values = memory.array("values", room, dtype)
-        self.indptr[0] = 0
-
-    def grow(self) -> None:
-        """Make room for twice as many entries."""
-        size = 2 * min(len(self.indices), len(self.values)) + 1024
-        self.indices = self._larger("indices", self.indices, size)
-        self.values = self._larger("values", self.values, size)
-
-    def _larger(self, name: str, array: NDArray[Any], size: int) -> NDArray[Any]:
-        larger = self.memory.array(name, size, array.dtype)
-        if larger is not array:
-            filled = int(self.indptr[self.n_rows])
-            larger[:filled] = array[:filled]
-        return larger
-
-    def rows(self, bad: list[tuple[int, int]], stop: int) -> HashedRows:
-        n, nnz = self.n_rows, int(self.indptr[self.n_rows])
-        return HashedRows(self.indptr[: n + 1], self.indices[:nnz], self.values[:nnz], self.squares[:n], bad, stop)
+        return size * min(high - low + 1, 8) // BYTES_AN_ENTRY[self.settings.analyzer] + 64
 
 
 def _check_choice(name: str, value: Any, choices: Any) -> None:
