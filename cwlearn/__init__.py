@@ -23,7 +23,8 @@ if TYPE_CHECKING:  # for type checkers and editors; a test compares it with _HOM
     from cwlearn.estimators.regression import AROWRegressor
     from cwlearn.estimators.scw import SCWClassifier
     from cwlearn.estimators.sop import SOPClassifier
-    from cwlearn.estimators.training import train_svmlight
+    from cwlearn.estimators.text_classifier import TextClassifier
+    from cwlearn.estimators.training import train
     from cwlearn.estimators.vectorizer import HashingVectorizer
     from cwlearn.text.matrices import iter_svmlight, read_svmlight
 
@@ -42,12 +43,13 @@ __all__ = [
     "PerceptronClassifier",
     "SCWClassifier",
     "SOPClassifier",
+    "TextClassifier",
     "__version__",
     "iter_svmlight",
     "load",
     "merge",
     "read_svmlight",
-    "train_svmlight",
+    "train",
 ]
 
 if PathFinder.find_spec("cwlearn._kernels", __path__) is None:  # a source tree, not compiled in place
@@ -72,11 +74,12 @@ _HOMES = {
     "PerceptronClassifier": "estimators.perceptron",
     "SCWClassifier": "estimators.scw",
     "SOPClassifier": "estimators.sop",
+    "TextClassifier": "estimators.text_classifier",
     "iter_svmlight": "text.matrices",
     "load": "estimators.loading",
     "merge": "estimators.merging",
     "read_svmlight": "text.matrices",
-    "train_svmlight": "estimators.training",
+    "train": "estimators.training",
 }
 
 

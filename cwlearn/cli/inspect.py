@@ -143,6 +143,9 @@ def _name_function(path: str | None, learner: Learner) -> Callable[[int], str]:
     if learner.feature_names is not None:
         own_names = learner.feature_names
         return lambda column: str(own_names[column])
+    if learner.words:
+        words = {column: " | ".join(names) for column, names in learner.words.items()}
+        return lambda column: words.get(column, str(column))
     return str
 
 

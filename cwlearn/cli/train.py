@@ -24,7 +24,7 @@ from cwlearn.cli.terminal import TerminalMonitor, reason
 from cwlearn.cli.train_options import DEFAULT_RULE, choose_options, read_labels
 from cwlearn.core import model_file
 from cwlearn.core.learner import Learner
-from cwlearn.core.parameters import POSITIVE, SEED
+from cwlearn.core.parameters import LEVEL, POSITIVE, SEED
 from cwlearn.core.rule import Rule
 from cwlearn.core.rules import RULES, TASKS
 from cwlearn.core.states.base import Statistics, new_statistics
@@ -34,6 +34,7 @@ from cwlearn.errors import ModelError, UsageError, listed, shown
 from cwlearn.parallel.shards import Sharing
 from cwlearn.parallel.tasks import ShardResult
 from cwlearn.text.labels import labels_for
+from cwlearn.text.naming import DEFAULT_NAMES, name_columns
 from cwlearn.text.reader import Reading
 from cwlearn.text.resources import Resources
 from cwlearn.text.run import Run
@@ -92,6 +93,13 @@ def add_flags(parser: Parser) -> None:
     parser.add_argument("--labels", type=read_labels, metavar="A,B,...", help="all labels. Default: those in the data")
     add_options(parser, Resources)
     add_options(parser, Sharing, only=("workers",))
+    parser.add_argument(
+        "--names",
+        type=checked(LEVEL),
+        default=DEFAULT_NAMES,
+        metavar="N",
+        help=f"keep the words of the N heaviest columns, if the data are documents. Default: {DEFAULT_NAMES}",
+    )
     parser.add_argument("--seed", type=checked(SEED), default=0, metavar="N", help="seed of the shuffles. Default: 0")
     add_output(parser)
     parser.add_argument("-v", "--verbose", action="store_true", help="print how the error falls, as a table")
@@ -177,6 +185,7 @@ def _learn_alone(
         with monitor.handling_ctrl_c():
             learner = run.train()
             monitor.ended(run)
+            name_columns(learner, run.reader(), arguments.names)
             save_model(learner, arguments.model)
     except KeyboardInterrupt:
         say(_interruption(run, monitor, checkpoint, arguments.model))

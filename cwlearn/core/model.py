@@ -52,6 +52,7 @@ class Model:
         self.label_texts: list[str] | None = None  # the labels as they are written, if they came from text
         self.hash_bits = 0  # columns are hashes of so many bits; 0: they are the indices
         self.documents: TextOptions | None = None  # how documents become rows; None: it has learned rows of numbers
+        self.words: dict[int, list[str]] = {}  # of some columns, if these are hashes of documents
         self.origin = 0.0  # the first mean of the intercept
         self.unfinished: dict[str, Any] | None = None  # of a checkpoint: the run it belongs to, and its progress
         self.state = new_state(rule, training, kernel, blocks_of(len(classes)), n_features)

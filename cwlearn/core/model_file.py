@@ -172,7 +172,7 @@ def _header(learner: Learner) -> dict[str, Any]:
         "prior": {"mean": learner.origin, "variance": learner.state.initial_variance},
         "n_features": learner.state.n_features,
         "hash_bits": learner.hash_bits,
-        "documents": learner.documents and learner.documents.record(),
+        "documents": learner.documents and {**learner.documents.record(), "words": [*map(list, learner.words.items())]},
         "tally": dict(learner.statistics),
         "unfinished": learner.unfinished,
     }
@@ -242,7 +242,9 @@ def _filled(learner: Learner, header: dict[str, Any], arrays: Arrays, names: Sto
     learner.label_texts = _texts(header["labels"]["texts"], len(learner.classes))
     learner.hash_bits = _hash_bits(header["hash_bits"], n_features)
     if header.get("documents") is not None:  # version 1 had none
-        learner.documents = TextOptions.from_record(header["documents"])
+        documents = dict(header["documents"])
+        learner.words = _words(documents.pop("words", None), n_features)
+        learner.documents = TextOptions.from_record(documents)
         if not learner.hash_bits:
             raise ValueError("it has learned documents, and its columns are no hashes")
     learner.unfinished = _unfinished(header["unfinished"])
@@ -268,6 +270,22 @@ def _labels(stored: dict[str, Any], task: str, budget: Budget, more: int) -> NDA
             raise ValueError(f"a regression has no labels, found {listed(values)}")
         return np.empty(0)
     return from_json(stored, lambda size: budget.take(size + more * len(values), f"its {len(values):,} labels"))
+
+
+def _words(pairs: Any, n_features: int) -> dict[int, list[str]]:
+    sound = isinstance(pairs, list) and all(
+        isinstance(pair, list)
+        and len(pair) == 2
+        and _is_count(pair[0])
+        and pair[0] < n_features
+        and isinstance(pair[1], list)
+        and pair[1]
+        and all(isinstance(word, str) for word in pair[1])
+        for pair in pairs
+    )
+    if not sound:
+        raise ValueError("the words of its columns are not sound")
+    return dict(pairs)
 
 
 def _texts(texts: Any, count: int) -> list[str] | None:

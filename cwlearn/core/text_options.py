@@ -27,6 +27,7 @@ def _is_range(value: Any) -> bool:
 
 
 NGRAMS = Check("two integers with 1 <= low <= high <= 64", _is_range, _read_ngrams, "LOW,HIGH")
+BITS = Check("an integer from 1 to 30", lambda value: is_integer(value) and 1 <= value <= 30, int, "B")
 WORDS = Check(
     "a list of words",
     lambda value: isinstance(value, (tuple, list)) and all(isinstance(word, str) for word in value),
@@ -57,9 +58,6 @@ class TextOptions(Options):
     )
     weighting: Literal["count", "binary", "log"] = option(
         "log", one_of("count", "binary", "log"), "Value of a feature: its count n, 1, or 1 + ln n."
-    )
-    idf: bool = option(
-        False, BOOLEAN, "Multiply each value by the inverse document frequency of its feature in the rows so far."
     )
     norm: Literal["l1", "l2"] | None = option("l2", NOTHING | one_of("l1", "l2"), "Bring all rows to the length 1.")
 

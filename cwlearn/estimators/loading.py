@@ -22,6 +22,7 @@ from cwlearn.estimators.regression import AROWRegressor
 from cwlearn.estimators.regressor import LinearRegressor
 from cwlearn.estimators.scw import SCWClassifier
 from cwlearn.estimators.sop import SOPClassifier
+from cwlearn.estimators.text_classifier import TextClassifier
 
 CLASSIFIERS: dict[str, type[LinearClassifier]] = {
     classifier._rule.name: classifier
@@ -44,7 +45,7 @@ KERNEL_CLASSIFIERS: dict[str, type[KernelClassifier]] = {
 REGRESSORS: dict[str, type[LinearRegressor]] = {AROWRegressor._rule.name: AROWRegressor}
 
 
-def load(path: str | os.PathLike[str], max_memory: int | str | None = None) -> OnlineEstimator:
+def load(path: str | os.PathLike[str], max_memory: int | str | None = None) -> OnlineEstimator | TextClassifier:
     """Load the estimator saved in a model file, fitted and with its parameters.
 
     Parameters
@@ -69,4 +70,5 @@ def load(path: str | os.PathLike[str], max_memory: int | str | None = None) -> O
     for options in (learner.rule, learner.kernel, learner.training):
         found = {item.name: getattr(options, item.name) for item in (fields(options) if options else ())}
         estimator.set_params(**{name: value for name, value in found.items() if name in parameters})
-    return estimator._adopt(learner)
+    estimator._adopt(learner)
+    return TextClassifier._of(estimator) if isinstance(estimator, LinearClassifier) and learner.documents else estimator

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import TypeVar, overload
 
 from sklearn.utils import check_random_state
 
 from cwlearn.core.class_labels import listed_labels, text_labels
+from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import read_size
 from cwlearn.core.training import check_update
+from cwlearn.estimators.arow import AROWClassifier
 from cwlearn.estimators.base import Linear, warn_of_unsolved
+from cwlearn.estimators.classifier import LinearClassifier
+from cwlearn.estimators.text_classifier import TextClassifier
 from cwlearn.text.labels import labels_for
 from cwlearn.text.monitor import BarMonitor
-from cwlearn.text.reader import OnBadLine, Reading, Unsorted
+from cwlearn.text.naming import name_columns
+from cwlearn.text.reader import Format, OnBadLine, Reading, Unsorted
 from cwlearn.text.resources import Resources
 from cwlearn.text.run import Run
 from cwlearn.text.sources import Paths
@@ -21,11 +26,17 @@ from cwlearn.text.sources import Paths
 Estimator = TypeVar("Estimator", bound=Linear)
 
 
-def train_svmlight(
+@overload
+def train(
     paths: Paths,
-    estimator: Estimator,
+    estimator: TextClassifier,
     *,
-    labels: Sequence[float] | None = None,
+    format: Format = "auto",
+    text: str = "text",
+    label: str = "label",
+    delimiter: str | None = None,
+    header: bool = True,
+    labels: Sequence[float] | Sequence[str] | None = None,
     n_features: int | None = None,
     hash_bits: int | None = None,
     memory: int | str | None = None,
@@ -34,32 +45,108 @@ def train_svmlight(
     on_bad_line: OnBadLine = "error",
     max_bad: int = Reading.max_bad,
     max_line: int = Reading.max_line,
-) -> Estimator:
-    """Fit an estimator straight from svmlight files, which may be larger than memory, as `cwlearn train` does.
+) -> TextClassifier: ...
 
-    The index in the text is the column of the model, as in `read_svmlight`.  The result is that of `fit` on the same
-    rows, to the bit, as long as the rows fit into `memory`; beyond it, rows are shuffled within windows of that size.
-    With `epochs=1, shuffle=False` no row is kept.  An estimator with `warm_start` continues where it stopped.
+
+@overload
+def train(
+    paths: Paths,
+    estimator: Estimator,
+    *,
+    format: Format = "auto",
+    text: str = "text",
+    label: str = "label",
+    delimiter: str | None = None,
+    header: bool = True,
+    labels: Sequence[float] | Sequence[str] | None = None,
+    n_features: int | None = None,
+    hash_bits: int | None = None,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    unsorted: Unsorted = "error",
+    on_bad_line: OnBadLine = "error",
+    max_bad: int = Reading.max_bad,
+    max_line: int = Reading.max_line,
+) -> Estimator | TextClassifier: ...
+
+
+@overload
+def train(
+    paths: Paths,
+    estimator: None = None,
+    *,
+    format: Format = "auto",
+    text: str = "text",
+    label: str = "label",
+    delimiter: str | None = None,
+    header: bool = True,
+    labels: Sequence[float] | Sequence[str] | None = None,
+    n_features: int | None = None,
+    hash_bits: int | None = None,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    unsorted: Unsorted = "error",
+    on_bad_line: OnBadLine = "error",
+    max_bad: int = Reading.max_bad,
+    max_line: int = Reading.max_line,
+) -> AROWClassifier | TextClassifier: ...
+
+
+def train(
+    paths: Paths,
+    estimator: Linear | TextClassifier | None = None,
+    *,
+    format: Format = "auto",
+    text: str = "text",
+    label: str = "label",
+    delimiter: str | None = None,
+    header: bool = True,
+    labels: Sequence[float] | Sequence[str] | None = None,
+    n_features: int | None = None,
+    hash_bits: int | None = None,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    unsorted: Unsorted = "error",
+    on_bad_line: OnBadLine = "error",
+    max_bad: int = Reading.max_bad,
+    max_line: int = Reading.max_line,
+) -> Linear | TextClassifier:
+    """Fit an estimator straight from files, which may be larger than memory, as `cwlearn train` does.
+
+    The result is that of `fit` on the same rows or documents, to the bit, as long as the rows fit into `memory`; beyond
+    it, rows are shuffled within windows of that size.  With `epochs=1, shuffle=False` no row is kept.  An estimator
+    with `warm_start` continues where it stopped.
 
     Parameters
     ----------
     paths : path, or several, which are read as one
         Compressed files (gzip, bzip2, xz, Zstandard) are recognised; "-" is standard input.
-    estimator : a linear classifier or regressor of this package
-        It is fitted and returned.
-    labels : sequence of numbers, optional
+    estimator : a linear classifier or regressor of this package, or a TextClassifier, optional
+        It is fitted; by default an `AROWClassifier`.
+    format : {"auto", "svmlight", "jsonl", "csv", "tsv", "fasttext", "vw", "text", "parquet"}, default="auto"
+        Format of the data: by default that of the suffix of the first file, or of its first lines.
+    text : str, default="text"
+        Field of the text in JSON and CSV, or several with commas between them.
+    label : str, default="label"
+        Field of the label in JSON and CSV.
+    delimiter : str, optional
+        Character between two fields of CSV; by default a comma, or a tab in TSV.
+    header : bool, default=True
+        The first line of CSV names the fields.  Otherwise columns count from 1.
+    labels : sequence of numbers or strings, optional
         All labels there are; by default, those that occur.  A regression has none.
     n_features : int, optional
-        Columns of the model; by default, as many as the text has.
+        Columns of the model; by default, as many as an svmlight text has.
     hash_bits : int, optional
-        Hash the indices to this number of bits, which makes 2^hash_bits columns.
+        Hash features to this number of bits, which makes 2^hash_bits columns; by default 20 for documents, and none for
+        the indices of svmlight.
     memory : int or str, optional
         Bytes for the rows between two epochs, and for the weights, as a number or a text such as "4G"; by default half
         of what is free.
     threads : int, optional
         Threads that parse; by default one for each core that may be used.
     unsorted : {"error", "sort"}, default="error"
-        What to do with a line whose indices do not rise.
+        What to do with a line of svmlight whose indices do not rise.
     on_bad_line : {"error", "skip"}, default="error"
         Stop at the first bad line, or warn and go on without its row.
     max_bad : int, default=100
@@ -70,40 +157,67 @@ def train_svmlight(
     Returns
     -------
     estimator
-        The estimator that was given, fitted.
+        The estimator that was given, fitted.  If the data are documents, and it is not a TextClassifier, a
+        TextClassifier that has it as its classifier.
 
     Examples
     --------
     >>> import os, tempfile
-    >>> from cwlearn import AROWClassifier, train_svmlight
-    >>> path = os.path.join(tempfile.mkdtemp(), "tiny.svm")
+    >>> import cwlearn
+    >>> path = os.path.join(tempfile.mkdtemp(), "reviews.jsonl")
     >>> with open(path, "w") as file:
-    ...     _ = file.write("+1 1:0.5 3:2\\n-1 2:1\\n")
-    >>> model = train_svmlight(path, AROWClassifier(random_state=0))
-    >>> model.classes_.tolist(), model.n_features_in_
-    ([-1.0, 1.0], 4)
+    ...     _ = file.write('{"text": "a fine film", "label": "good"}\\n{"text": "a dull one", "label": "bad"}\\n')
+    >>> model = cwlearn.train(path)
+    >>> model.predict(["fine", "dull"]).tolist()
+    ['good', 'bad']
     """
-    if not isinstance(estimator, Linear):
+    if estimator is None:
+        estimator = AROWClassifier()
+    texts = estimator if isinstance(estimator, TextClassifier) else None
+    inner = estimator if texts is None else _inner(texts)
+    if not isinstance(inner, Linear):
         raise TypeError(f"expected a linear estimator of cwlearn, such as AROWClassifier(), got {estimator!r}")
-    rule, training, _ = estimator._options()
+    rule, training, _ = inner._options()
     check_update(rule, training)  # before any data are read
-    go_on = training.warm_start and estimator.__sklearn_is_fitted__()
-    texts = None
+    learner = inner._learner if training.warm_start and inner.__sklearn_is_fitted__() else None
+    named = None
     if labels is not None:
-        known = estimator._learner.classes if go_on else None
-        texts = text_labels(listed_labels(labels, rule.task, known))
+        named = text_labels(listed_labels(labels, rule.task, None if learner is None else learner.classes))
+    if texts is not None and hash_bits is None:
+        hash_bits = texts.hash_bits
     run = Run(
         paths,
         rule,
         training,
-        Reading(unsorted, on_bad_line, max_bad, max_line),
+        Reading(
+            unsorted, on_bad_line, max_bad, max_line,
+            format=format, text=text, label=label, delimiter=delimiter, header=header,
+        ),
         Resources(n_features, hash_bits, read_size(memory) if isinstance(memory, str) else memory, threads),
-        labels_for(rule, texts),
-        estimator._learner if go_on else None,
+        labels_for(rule, named),
+        learner,
         BarMonitor(quiet=not training.verbose),
-        check_random_state(estimator.random_state),
-    )
-    unsolved = estimator._learner.statistics["unsolved"] if go_on else 0
-    estimator._adopt(run.train())
-    warn_of_unsolved(estimator._learner.statistics["unsolved"] - unsolved)
-    return estimator
+        check_random_state(inner.random_state),
+        documents=None if texts is None else texts._documents(),
+        only_documents=texts is not None,
+    )  # fmt: skip
+    unsolved = learner.statistics["unsolved"] if learner else 0
+    learner = run.train()
+    name_columns(learner, run.reader())
+    warn_of_unsolved(learner.statistics["unsolved"] - unsolved)
+    return _fitted(inner, texts, learner)
+
+
+def _inner(texts: TextClassifier) -> LinearClassifier:
+    """The classifier of a TextClassifier: the fitted one, if it continues."""
+    if texts.__sklearn_is_fitted__() and texts.classifier_.warm_start:
+        return texts.classifier_
+    return texts._new_classifier()
+
+
+def _fitted(inner: Linear, texts: TextClassifier | None, learner: Learner) -> Linear | TextClassifier:
+    """The estimator of a learner."""
+    inner._adopt(learner)
+    if learner.documents is None or not isinstance(inner, LinearClassifier):
+        return inner
+    return TextClassifier._of(inner) if texts is None else texts._adopt(inner)

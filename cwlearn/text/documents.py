@@ -24,15 +24,9 @@ BYTES_A_RECORD = 256  # a first guess
 LONGEST_LABEL = 1 << 10  # bytes
 
 
-def hasher_for(options: TextOptions, hash_bits: int) -> Hasher:
-    """The hasher of a model.  Signs would make words cancel out that share a column, and their names ambiguous.
-
-    With `idf`, values are weighted and rows are normed later, in the order of the stream.
-    """
-    fields = asdict(options)
-    later = fields.pop("idf")
-    fields["norm"] = None if later else options.norm
-    return Hasher(HashingSettings(**fields, n_features=1 << hash_bits, alternate_sign=False))
+def settings_of(options: TextOptions, hash_bits: int) -> HashingSettings:
+    """The settings of a model.  Signs would make words cancel out that share a column, and their names ambiguous."""
+    return HashingSettings(**asdict(options), n_features=1 << hash_bits, alternate_sign=False)
 
 
 @dataclass
@@ -57,7 +51,7 @@ class DocumentParser:
 
     @cached_property
     def hasher(self) -> Hasher:
-        return hasher_for(self.options, self.hash_bits)
+        return Hasher(settings_of(self.options, self.hash_bits))
 
     def parse(self, chunk: Chunk, buffers: Buffers, max_bad: int) -> Batch:
         split = self._split(chunk, buffers, max_bad)
@@ -91,6 +85,14 @@ class DocumentParser:
             np.empty(0, np.int64),
             fault,
         )
+
+    def names(
+        self, chunk: Chunk, buffers: Buffers, columns: NDArray[np.int64]
+    ) -> dict[int, dict[str, int]]:
+        """How often the n-grams of some columns, which rise, occur in a chunk, by column."""
+        split = self._split(chunk, buffers, chunk.size)
+        fields = split.fields.where(slice(split.n_records))
+        return self.hasher.names(self._documents(fields, buffers), columns)
 
     # -- records -------------------------------------------------------------------------------------------------------
 

@@ -119,10 +119,7 @@ class Reader:
 
     def __iter__(self) -> Generator[Batch, None, None]:
         self.n_skipped = 0
-        chunks = ChunkReader(self.sources, self.chunk_bytes, self.reading.max_line)
-        parser = self._parser(chunks.peek(HEAD_BYTES))
-        if isinstance(parser, DocumentParser):
-            chunks.end_of_last_record = parser.format.end_of_last_record
+        chunks, parser = self._begin()
         buffers = [Buffers(chunks.new_buffer()) for _ in range(self.threads + 2)]
         batches = in_order(
             lambda buffers: chunks.next_chunk(buffers.text),
@@ -141,12 +138,31 @@ class Reader:
                 if batch.fault is not None:
                     raise batch.line_error(batch.fault, batch.n_lines)
 
+    def chunks(self) -> Iterator[tuple[Parser, Chunk, Buffers]]:
+        """The text as it is, with the parser for it."""
+        chunks, parser = self._begin()
+        buffers = Buffers(chunks.new_buffer())
+        with closing(chunks):
+            while (chunk := chunks.next_chunk(buffers.text)) is not None:
+                yield parser, chunk, buffers
+
+    def _begin(self) -> tuple[ChunkReader, Parser]:
+        """Open the text, and find out its format."""
+        chunks = ChunkReader(self.sources, self.chunk_bytes, self.reading.max_line)
+        parser = self._parser(chunks.peek(HEAD_BYTES))
+        if isinstance(parser, DocumentParser):
+            chunks.end_of_last_record = parser.format.end_of_last_record
+        return chunks, parser
+
     def samples(self) -> Iterator[Batch]:
         """Some lines from all over the plain files, parsed as all lines are."""
         for source in self.sources:
-            if lines := source.sample():
+            head = source.head(HEAD_BYTES) if source.is_plain else b""
+            parser = self._parser(head)
+            cannot_cut = isinstance(parser, DocumentParser) and not parser.format.lines_are_records
+            if head and not cannot_cut and (lines := source.sample()):
                 chunk = Chunk.of_lines(lines, source)
-                yield self._parse(self._parser(lines), chunk, Buffers(chunk.text))
+                yield self._parse(parser, chunk, Buffers(chunk.text))
 
     def _parser(self, head: bytes) -> Parser:
         """The parser for a text that begins so."""

@@ -50,10 +50,10 @@ class Fields(NamedTuple):
     @classmethod
     def of(cls, buffers: Buffers, n_fields: int, size: int, room: int) -> Fields:
         """Room for so many records of a chunk of this size."""
-        counts = buffers.array("record_counts", room, np.int32)
+        counts = buffers.array("record_counts", room, np.int32)[:room]
         counts[:] = 0
         return cls(
-            buffers.array("record_places", room, np.int64),
+            buffers.array("record_places", room, np.int64)[:room],
             buffers.array("record_starts", n_fields * room, np.int64)[: n_fields * room].reshape(n_fields, room),
             buffers.array("record_stops", n_fields * room, np.int64)[: n_fields * room].reshape(n_fields, room),
             buffers.array("record_kinds", n_fields * room, np.uint8)[: n_fields * room].reshape(n_fields, room),

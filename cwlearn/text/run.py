@@ -49,6 +49,7 @@ class Run:
     random_state: np.random.RandomState | None = None  # None: made from the seed in `training`
     chunk_bytes: int = CHUNK_BYTES
     documents: TextOptions | None = None  # how documents become rows, if the text has some
+    only_documents: bool = False
 
     def __post_init__(self) -> None:
         self.sources = as_sources(self.paths)
@@ -163,12 +164,16 @@ class Run:
             label_type=self.labels.type,
             hash_bits=self._hash_bits,
             documents=self._documents,
-            only_documents=self._continued and self._documents is not None,
+            only_documents=self.only_documents or (self._continued and self._documents is not None),
             threads=self.resources.threads,
             chunk_bytes=self.chunk_bytes,
             checksums=self.monitor.keeps_progress or self._expected is not None,
             on_skipped=self._report_skipped,
         )
+
+    def reader(self) -> Reader:
+        """A reader of the text that was learned from."""
+        return self._reader()
 
     def _batches(self) -> Generator[Batch, None, None]:
         """The batches of the text, counted, and with columns that the model may have."""

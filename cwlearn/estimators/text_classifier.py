@@ -1,0 +1,216 @@
+"""Documents and their labels: a classifier with its own way to make rows of texts."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.metaestimators import available_if
+
+from cwlearn.core import model_file
+from cwlearn.core.learner import Learner
+from cwlearn.core.text_options import BITS, DEFAULT_BITS, DEFAULT_PATTERN, TextOptions
+from cwlearn.core.parameters import require
+from cwlearn.estimators.arow import AROWClassifier
+from cwlearn.estimators.classifier import LinearClassifier
+from cwlearn.estimators.vectorizer import HashingVectorizer
+from cwlearn.text.documents import settings_of
+from cwlearn.text.hashing import HashingSettings
+
+
+class _Vectorizer(HashingVectorizer):
+    """Makes rows as the files of documents become rows."""
+
+    def __init__(self, settings: HashingSettings) -> None:
+        super().__init__(n_features=settings.n_features)
+        self.settings = settings
+
+    def _settings(self) -> HashingSettings:
+        return self.settings
+
+
+def _classifier_has(name: str) -> Any:
+    """Whether the classifier has a method."""
+    return lambda self: hasattr(getattr(self, "classifier_", None) or self._new_classifier(), name)
+
+
+class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    r"""Classify documents: hashed n-grams, and a linear classifier of this package.
+
+    The model knows how its documents became rows: `save` writes it, `cwlearn.load` and the command line read it.  The
+    weights are those of `cwlearn train` on a file of the same documents, to the bit.
+
+    Parameters
+    ----------
+    classifier : a linear classifier of this package, optional
+        What learns; by default `AROWClassifier()`.
+    ngram_range : tuple (low, high), default=(1, 2)
+        Numbers of neighbouring tokens that make a feature.
+    analyzer : {"word", "char", "char_wb"}, default="word"
+        Tokens are words, characters, or characters within words.
+    lowercase : bool, default=True
+        Make all letters small.
+    strip_accents : {"ascii", "unicode"}, optional
+        Remove accents from letters.
+    stop_words : sequence of str, optional
+        Words that are left out.
+    token_pattern : {r"(?u)\b\w\w+\b", r"\S+"}, default=r"(?u)\b\w\w+\b"
+        What a word is: two or more letters or digits, or all that stands between white space.
+    weighting : {"count", "binary", "log"}, default="log"
+        Value of a feature: its count n, 1, or 1 + ln n.
+    norm : {"l1", "l2"} or None, default="l2"
+        Bring all rows to the length 1.
+    hash_bits : int, default=20
+        Features are hashed to this number of bits, which makes 2^hash_bits columns.
+
+    Attributes
+    ----------
+    classifier_ : the classifier, fitted
+    classes_ : the labels
+
+    Examples
+    --------
+    >>> from cwlearn import TextClassifier
+    >>> texts = ["a fine film", "a dull film", "fine acting", "dull and long"]
+    >>> model = TextClassifier().fit(texts, ["good", "bad", "good", "bad"])
+    >>> model.predict(["fine and short"]).tolist()
+    ['good']
+    """
+
+    def __init__(
+        self,
+        classifier: LinearClassifier | None = None,
+        ngram_range: tuple[int, int] = (1, 2),
+        *,
+        analyzer: Literal["word", "char", "char_wb"] = "word",
+        lowercase: bool = True,
+        strip_accents: Literal["ascii", "unicode"] | None = None,
+        stop_words: Sequence[str] | None = None,
+        token_pattern: str = DEFAULT_PATTERN,
+        weighting: Literal["count", "binary", "log"] = "log",
+        norm: Literal["l1", "l2"] | None = "l2",
+        hash_bits: int = DEFAULT_BITS,
+    ) -> None:
+        self.classifier = classifier
+        self.ngram_range = ngram_range
+        self.analyzer = analyzer
+        self.lowercase = lowercase
+        self.strip_accents = strip_accents
+        self.stop_words = stop_words
+        self.token_pattern = token_pattern
+        self.weighting = weighting
+        self.norm = norm
+        self.hash_bits = hash_bits
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """List the parameters in the order of the constructor; scikit-learn would sort them."""
+        return list(inspect.signature(cls).parameters)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.input_tags.two_d_array = True, False
+        tags.no_validation = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "classifier_" in vars(self)
+
+    # -- learning ------------------------------------------------------------------------------------------------------
+
+    def fit(self, texts: Any, labels: Any, sample_weight: Any = None) -> Self:
+        """Learn from texts, a list or a column of strings, with their labels, in the epochs of the classifier."""
+        classifier = self._new_classifier()
+        classifier.fit(self._matrix(texts), labels, **_weights(sample_weight))
+        return self._adopt(classifier)
+
+    def partial_fit(self, texts: Any, labels: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from texts once, in their order.  The first call must name all labels in `classes`."""
+        classifier = self.classifier_ if self.__sklearn_is_fitted__() else self._new_classifier()
+        classifier.partial_fit(self._matrix(texts), labels, classes, **_weights(sample_weight))
+        return self._adopt(classifier)
+
+    def _new_classifier(self) -> LinearClassifier:
+        classifier = AROWClassifier() if self.classifier is None else self.classifier
+        if not isinstance(classifier, LinearClassifier):
+            raise TypeError(f"`classifier` must be a linear classifier of cwlearn, got {classifier!r}")
+        fresh: LinearClassifier = clone(classifier)
+        return fresh
+
+    def _documents(self) -> TextOptions:
+        """The options, checked."""
+        require("hash_bits", self.hash_bits, BITS)
+        parameters = self.get_params(deep=False)
+        return TextOptions(**{item.name: parameters[item.name] for item in fields(TextOptions)})
+
+    def _matrix(self, texts: Any) -> Any:
+        """The texts as rows."""
+        if isinstance(texts, (str, bytes)):
+            raise ValueError("expected a list of texts, got one text: put it into a list")
+        return _Vectorizer(settings_of(self._documents(), self.hash_bits)).transform(texts)
+
+    def _adopt(self, classifier: LinearClassifier) -> Self:
+        """Become the estimator of a fitted classifier, whose model knows its documents from now on."""
+        learner = classifier._learner
+        learner.documents, learner.hash_bits = self._documents(), self.hash_bits
+        self.classifier_ = classifier
+        return self
+
+    @classmethod
+    def _of(cls, classifier: LinearClassifier) -> Self:
+        """The estimator of a classifier that has learned documents."""
+        documents = classifier._learner.documents
+        assert documents is not None
+        options = {item.name: getattr(documents, item.name) for item in fields(documents)}
+        return cls(clone(classifier), **options, hash_bits=classifier._learner.hash_bits)._adopt(classifier)
+
+    # -- what was learned ----------------------------------------------------------------------------------------------
+
+    @property
+    def _fitted(self) -> LinearClassifier:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError("This TextClassifier instance is not fitted yet. Call 'fit' first.")
+        return self.classifier_
+
+    @property
+    def _learner(self) -> Learner:
+        return self._fitted._learner
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        return self._fitted.classes_
+
+    def predict(self, texts: Any) -> NDArray[Any]:
+        """Predict the label of each text."""
+        return self._fitted.predict(self._matrix(texts))
+
+    def decision_function(self, texts: Any) -> NDArray[np.float64]:
+        """Score each text, as the classifier does."""
+        return self._fitted.decision_function(self._matrix(texts))
+
+    @available_if(_classifier_has("predict_proba"))
+    def predict_proba(self, texts: Any) -> NDArray[np.float64]:
+        """Return the probability of each label, by text."""
+        classifier: Any = self._fitted
+        probabilities: NDArray[np.float64] = classifier.predict_proba(self._matrix(texts))
+        return probabilities
+
+    def margin(self, texts: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the mean and the variance of the margin of each text."""
+        return self._fitted.margin(self._matrix(texts))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file that `cwlearn.load` reads.  An existing file is replaced in one step."""
+        model_file.save(self._learner, path)
+
+
+def _weights(sample_weight: Any) -> dict[str, Any]:
+    """Weights for `fit`; not every classifier takes them."""
+    return {} if sample_weight is None else {"sample_weight": sample_weight}
