@@ -31,8 +31,11 @@ FLAGS = ["-O3", "-funroll-loops", "-ffp-contract=off", "-fno-math-errno", "-fno-
 PARSER_FLAGS = ["-fno-tree-slp-vectorize", "-fno-inline-functions-called-once"]
 KERNEL_FLAGS = ["-fno-inline-functions", "-fno-inline-functions-called-once"]
 KERNEL_PARTS = ["_cells.pxd", "_label_row.pxi", "_rules.pxd", "_scores.h", "_squares.pxd", "_subnormals.h"]
-RECORD_PARTS = [f"text/{part}" for part in ("_csv_records.pxi", "_json_records.pxi", "_scan.h", "_spans.pxi", "_utf8.pxd")]
 PARSER_PARTS = ["_squares.pxd", "_subnormals.h", "text/_decimals.pxi", "text/_svmlight.h"]
+RECORD_PARTS = [
+    f"text/{part}" for part in ("_csv_records.pxi", "_json_records.pxi", "_scan.h", "_spans.pxi", "_utf8.pxd")
+]
+VW_PARTS = [*PARSER_PARTS, "text/_murmur.pxd", "text/_scan.h"]
 VARIANTS: dict[str, list[str]] = {"": []}
 if sys.platform == "win32":
     FLAGS = PARSER_FLAGS = KERNEL_FLAGS = []
@@ -61,6 +64,7 @@ MODULES = [
     *extensions("text/_svmlight", PARSER_FLAGS, PARSER_PARTS, VARIANTS),
     *extensions("text/_hashing", [], ["text/_murmur.pxd", "text/_utf8.pxd"], {"": []}),
     *extensions("text/_records", [], RECORD_PARTS, {"": []}),
+    *extensions("text/_vw", [], VW_PARTS, {"": []}),
     *extensions("core/_probabilities", [], [], {"": []}),
 ]
 CORES = os.cpu_count() or 1
