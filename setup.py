@@ -33,11 +33,15 @@ KERNEL_FLAGS = ["-fno-inline-functions", "-fno-inline-functions-called-once"]
 KERNEL_PARTS = ["_cells.pxd", "_label_row.pxi", "_rules.pxd", "_scores.h", "_squares.pxd", "_subnormals.h"]
 PARSER_PARTS = ["_squares.pxd", "_subnormals.h", "text/_decimals.pxi", "text/_svmlight.h", "text/_utf8.pxd"]
 HASHER_PARTS = [
+    "_logarithm.pxd",
     "_squares.pxd",
     *(f"text/_{part}" for part in ("documents.pxi", "tables.pxi", "tokens.pxi", "columns.pxi", "names.pxi")),
     *(f"text/_{part}" for part in ("growing.pxd", "murmur.pxd", "publishing.h", "utf8.pxd")),
 ]
-RECORD_PARTS = [f"text/{part}" for part in ("_csv_records.pxi", "_json_records.pxi", "_scan.h", "_spans.pxi", "_utf8.pxd")]
+RECORD_PARTS = [
+    f"text/{part}" for part in ("_csv_records.pxi", "_json_records.pxi", "_scan.h", "_spans.pxi", "_utf8.pxd")
+]
+VW_PARTS = [*PARSER_PARTS, "text/_murmur.pxd", "text/_scan.h"]
 VARIANTS: dict[str, list[str]] = {"": []}
 if sys.platform == "win32":
     FLAGS = PARSER_FLAGS = KERNEL_FLAGS = []
@@ -66,6 +70,8 @@ MODULES = [
     *extensions("text/_svmlight", PARSER_FLAGS, PARSER_PARTS, VARIANTS),
     *extensions("text/_hashing", [], HASHER_PARTS, {"": []}),
     *extensions("text/_records", [], RECORD_PARTS, {"": []}),
+    *extensions("text/_vw", [], VW_PARTS, {"": []}),
+    *extensions("core/_frequencies", [], ["_logarithm.pxd", "_squares.pxd"], {"": []}),
     *extensions("core/_probabilities", [], [], {"": []}),
 ]
 CORES = os.cpu_count() or 1

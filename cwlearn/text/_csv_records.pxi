@@ -3,7 +3,7 @@
 A quote that does not begin a field is an ordinary character, as in Python's csv; text behind a closing quote is not.
 """
 
-cdef Place copy_quoted(Place p, Place end, Output out, bint wanted, int64_t* lines) noexcept nogil:
+cdef Place copy_quoted(Place p, Place end, _Output out, bint wanted, int64_t* lines) noexcept nogil:
     """Read a field whose opening quote is before p: the place behind its closing quote, or NULL."""
     cdef Place quote
     while True:
@@ -38,7 +38,7 @@ cdef inline bint is_line_end(Place p) noexcept nogil:
 
 
 cdef Place read_csv_record(
-    Place p, Output out, const int64_t* field_of, int64_t n_fields, uint8_t delimiter, int64_t* lines,
+    Place p, _Output out, const int64_t* field_of, int64_t n_fields, uint8_t delimiter, int64_t* lines,
 ) noexcept nogil:
     """Read a record: the place of its line end (LF), or NULL."""
     cdef int64_t column = 0
@@ -79,7 +79,7 @@ def split_csv(
     int64_t n_fields, int delimiter,
 ):
     """Records of `n_fields` fields; field k of the arrays is column columns[k].  Empty lines are no records."""
-    cdef Output out = Output(places, starts, stops, kinds, scratch, text, start, stop, n_records, used)
+    cdef _Output out = _Output(places, starts, stops, kinds, scratch, text, start, stop, n_records, used)
     cdef Place p = out.text + start
     cdef Place record = p
     cdef int64_t lines = 0

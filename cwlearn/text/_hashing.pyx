@@ -16,6 +16,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
+from cwlearn._logarithm cimport logarithm
 from cwlearn._squares cimport floating, squared_length
 from cwlearn.text._growing cimport Bytes, Doubles, Numbers, reserve
 from cwlearn.text._murmur cimport Place, murmur

@@ -10,6 +10,7 @@ cdef struct Name:             # of a field, with the parts between its dots
 
 
 @cython.final
+@cython.auto_pickle(False)
 cdef class JsonFields:
     """The names of the fields that are wanted.
 
@@ -175,7 +176,7 @@ cdef Place skip_number(Place p) noexcept nogil:
     return p
 
 
-cdef inline void put_all(Output out, uint64_t hits, Kind kind, int64_t start, int64_t stop) noexcept nogil:
+cdef inline void put_all(_Output out, uint64_t hits, Kind kind, int64_t start, int64_t stop) noexcept nogil:
     """Set all fields that have a bit."""
     cdef int64_t k = 0
     while hits:
@@ -191,7 +192,9 @@ cdef struct Wanted:           # what a value is for
     uint64_t literal          # the fields that were found by their whole name, for good
 
 
-cdef Place read_key(Place p, Output out, JsonFields fields, uint64_t active, int64_t depth, Wanted* wanted) noexcept nogil:
+cdef Place read_key(
+    Place p, _Output out, JsonFields fields, uint64_t active, int64_t depth, Wanted* wanted,
+) noexcept nogil:
     """Read a key whose first character is at p, and find out what its value is for: the place behind it, or NULL.
 
     `active` are the fields whose first `depth` parts lead to this object.
@@ -229,7 +232,7 @@ cdef Place read_key(Place p, Output out, JsonFields fields, uint64_t active, int
     return after
 
 
-cdef Place read_object(Place p, Output out, JsonFields fields) noexcept nogil:
+cdef Place read_object(Place p, _Output out, JsonFields fields) noexcept nogil:
     """Read the object at p: the place behind it, or NULL."""
     cdef uint8_t[DEPTH] is_object
     cdef uint64_t[DEPTH] active   # by depth: the fields that may be in this object
@@ -313,7 +316,7 @@ cdef Place read_object(Place p, Output out, JsonFields fields) noexcept nogil:
 
 
 cdef inline Place read_member(
-    Place p, Output out, JsonFields fields, uint64_t active, int64_t depth, Wanted* wanted,
+    Place p, _Output out, JsonFields fields, uint64_t active, int64_t depth, Wanted* wanted,
 ) noexcept nogil:
     """Read the key at p and the colon: the place of its value, or NULL."""
     if p[0] != c'"':
@@ -330,7 +333,7 @@ def split_json(
     const uint8_t[::1] text, int64_t start, int64_t stop, int64_t n_records, int64_t used, JsonFields fields not None,
 ):
     """Lines of JSON, an object each.  Blank lines are no records."""
-    cdef Output out = Output(places, starts, stops, kinds, scratch, text, start, stop, n_records, used)
+    cdef _Output out = _Output(places, starts, stops, kinds, scratch, text, start, stop, n_records, used)
     cdef Place p = out.text + start
     cdef Place line
     cdef int64_t lines = 0

@@ -21,7 +21,7 @@ start, or that of blank lines before it).
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memchr, memcmp, memcpy
 
 from cwlearn.text._utf8 cimport encoded
@@ -49,13 +49,14 @@ globals()["NULL"] = IS_NULL                                  # for Cython this i
 cdef enum:
     PADDED = 64               # bytes that must stand before and after a text, because blocks are read beyond its ends
     SLACKENED = 64            # bytes that must stand behind the last field in scratch, because blocks are written
-    DEPTH = 512               # of nested JSON
+    DEPTH = 256               # of nested JSON
     FIELDS = 64               # of JSON that can be wanted: bits of a word
 SLACK, MAX_DEPTH, MAX_FIELDS = SLACKENED, DEPTH, FIELDS
 
 
 @cython.final
-cdef class Output:
+@cython.auto_pickle(False)
+cdef class _Output:
     """The arrays of a call, checked, as pointers."""
 
     cdef int64_t* places
@@ -152,7 +153,7 @@ def split_fasttext(
     one white-space byte behind it, or before it at the end of the line.  `counts` has the number of labels by record.
     Blank lines are no records.
     """
-    cdef Output out = Output(places, starts, stops, kinds, scratch, text, start, stop, n_records, used)
+    cdef _Output out = _Output(places, starts, stops, kinds, scratch, text, start, stop, n_records, used)
     cdef Place p = out.text + start
     cdef Place line_end, text_end, kept, label, label_end
     cdef Place name = <Place> PyBytes_AS_STRING(prefix)
@@ -229,8 +230,8 @@ def split_tabbed(
     int64_t[::1] places, int64_t[:, ::1] starts, int64_t[:, ::1] stops, uint8_t[:, ::1] kinds, uint8_t[::1] scratch,
     const uint8_t[::1] text, int64_t start, int64_t stop, int64_t n_records, int64_t used,
 ):
-    """Lines of a label (field 0), a tab, and text (field 1).  Blank lines are no records, others without a tab are bad."""
-    cdef Output out = Output(places, starts, stops, kinds, scratch, text, start, stop, n_records, used)
+    """Lines of a label (field 0), a tab, and text (field 1).  Blank lines are no records."""
+    cdef _Output out = _Output(places, starts, stops, kinds, scratch, text, start, stop, n_records, used)
     cdef Place p = out.text + start
     cdef Place line_end, tab
     cdef int64_t lines = 0
@@ -261,7 +262,7 @@ def split_plain(
     const uint8_t[::1] text, int64_t start, int64_t stop, int64_t n_records, int64_t used,
 ):
     """Lines of text (field 1), even those without any; field 0 is missing."""
-    cdef Output out = Output(places, starts, stops, kinds, scratch, text, start, stop, n_records, used)
+    cdef _Output out = _Output(places, starts, stops, kinds, scratch, text, start, stop, n_records, used)
     cdef Place p = out.text + start
     cdef Place line_end
     cdef int64_t lines = 0
@@ -282,6 +283,6 @@ def split_plain(
     return out.result(status, lines, p)
 
 
-cdef _need_two_fields(Output out):
+cdef _need_two_fields(_Output out):
     if out.room and out.fields != 2:
         raise ValueError("the arrays must have two fields, label and text")

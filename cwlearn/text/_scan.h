@@ -33,6 +33,11 @@ static inline unsigned cwlearn_string_marks(cwlearn_block block) {
     const __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(block, _mm_set1_epi8(0x1F)), block);
     return (unsigned) _mm_movemask_epi8(_mm_or_si128(special, control));
 }
+static inline unsigned cwlearn_name_marks(cwlearn_block block) {
+    const __m128i control = _mm_sub_epi8(block, _mm_set1_epi8(9));      /* 9 to 13: tab, LF, VT, FF, CR */
+    const __m128i breaks = _mm_cmpeq_epi8(_mm_min_epu8(control, _mm_set1_epi8(4)), control);
+    return (unsigned) _mm_movemask_epi8(breaks) | cwlearn_one_of(block, ' ', '|', ':');
+}
 #else
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define CWLEARN_SWAPPED(word) __builtin_bswap64(word)
@@ -63,6 +68,12 @@ static inline unsigned cwlearn_string_marks(cwlearn_block block) {
                              | cwlearn_gathered(cwlearn_zeros(block.words[1] & CWLEARN_EACH(0xE0))) << 8;
     return control | cwlearn_equal(block, '"') | cwlearn_equal(block, '\\');
 }
+static inline unsigned cwlearn_name_marks(cwlearn_block block) {
+    unsigned marks = cwlearn_one_of(block, ' ', '|', ':');
+    uint8_t byte;
+    for (byte = 9; byte <= 13; byte++) marks |= cwlearn_equal(block, byte);
+    return marks;
+}
 #endif
 
 /* The first byte that ends a run of plain characters in a JSON string: a quote, a backslash or a control character.
@@ -89,6 +100,13 @@ static inline const uint8_t *cwlearn_copy_to_mark(const uint8_t *p, uint8_t *out
 static inline const uint8_t *cwlearn_field_end(const uint8_t *p, uint8_t delimiter) {
     unsigned marks;
     while (!(marks = cwlearn_one_of(cwlearn_load(p), delimiter, '\n', '\r'))) p += 16;
+    return p + cwlearn_lowest_bit(marks);
+}
+
+/* The first white space, "|" or ":"; there is one: every line ends. */
+static inline const uint8_t *cwlearn_name_end(const uint8_t *p) {
+    unsigned marks;
+    while (!(marks = cwlearn_name_marks(cwlearn_load(p)))) p += 16;
     return p + cwlearn_lowest_bit(marks);
 }
 

@@ -27,7 +27,7 @@ cdef inline void sip_round(uint64_t* v) noexcept nogil:
 
 
 cdef uint64_t keyed_hash(Place p, int64_t size) noexcept nogil:
-    """SipHash-1-3 (Aumasson, Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012), which Python has for str."""
+    """SipHash-1-3 (Aumasson, Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012), as Python has for str."""
     cdef uint64_t[4] v
     cdef uint64_t word
     cdef int64_t at = 0

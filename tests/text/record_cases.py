@@ -36,7 +36,9 @@ def padded(text: bytes) -> np.ndarray:
     return np.frombuffer(b'"' * PADDING + text + b'"' * PADDING, np.uint8)
 
 
-def split(function: Callable[..., Any], text: bytes, n_fields: int, *more: Any, room: int = 3, start: int = 0) -> Records:
+def split(
+    function: Callable[..., Any], text: bytes, n_fields: int, *more: Any, room: int = 3, start: int = 0
+) -> Records:
     """Run a splitter with arrays that have little room at first, and behind which nothing may be written."""
     chunk = padded(text)
     with_counts = function is _records.split_fasttext
@@ -46,9 +48,7 @@ def split(function: Callable[..., Any], text: bytes, n_fields: int, *more: Any, 
     place, n, used, n_lines = PADDING + start, 0, 0, 0
     while True:
         given = (*arrays, counts) if with_counts else arrays
-        status, n, lines, place, used = function(
-            *given, scratch, chunk, place, PADDING + len(text), n, used, *more
-        )
+        status, n, lines, place, used = function(*given, scratch, chunk, place, PADDING + len(text), n, used, *more)
         n_lines += lines
         if status != NEEDS_ROOM:
             break
@@ -63,7 +63,12 @@ def split(function: Callable[..., Any], text: bytes, n_fields: int, *more: Any, 
     ]
     assert used <= place - PADDING - start
     return Records(
-        status, n_lines, place - PADDING, (places[:n] - PADDING).tolist(), fields, counts[:n].tolist() if with_counts else []
+        status,
+        n_lines,
+        place - PADDING,
+        (places[:n] - PADDING).tolist(),
+        fields,
+        counts[:n].tolist() if with_counts else [],
     )
 
 

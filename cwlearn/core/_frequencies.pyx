@@ -1,0 +1,79 @@
+"""Inverse document frequencies: how often features occur, and rows weighted by it, without the GIL."""
+
+from libc.math cimport fabs, sqrt
+from libc.stdint cimport int32_t, int64_t, uint32_t
+
+from cwlearn._logarithm cimport logarithm
+from cwlearn._squares cimport floating, squared_length
+
+NORMS = {None: 0, "l1": 1, "l2": 2}
+cdef enum:
+    BY_L1 = 1
+    BY_L2 = 2
+    KNOWN = 4096                             # logarithms in a table
+    MOST = 0xFFFFFFFF
+cdef double[KNOWN] LOGARITHMS
+for number in range(1, KNOWN):
+    LOGARITHMS[number] = logarithm(number)
+
+
+cdef inline double log_of(int64_t number) noexcept nogil:
+    return LOGARITHMS[number] if number < KNOWN else logarithm(<double> number)
+
+
+cdef inline double length_of(const double* values, Py_ssize_t n, int norm) noexcept nogil:
+    cdef double total = 0
+    cdef Py_ssize_t k
+    if norm == BY_L1:
+        for k in range(n):
+            total += fabs(values[k])
+    elif norm == BY_L2:
+        for k in range(n):
+            total += values[k] * values[k]
+        total = sqrt(total)
+    return total if total != 0 else 1
+
+
+def weigh_rows(
+    uint32_t[::1] counts, int64_t n_documents, const int64_t[::1] indptr, const int32_t[::1] indices,
+    floating[::1] values, double[::1] squares, double[::1] room, int norm, bint count, bint weigh,
+):
+    """Count the features of rows, weigh their values in place, or both, row by row; return the number of documents.
+
+    counts   the documents that have each feature
+    squares  get the squared lengths of the rows
+    room     for the values of the longest row
+
+    A value is multiplied by ln((1 + n) / (1 + count)) + 1, as in scikit-learn, with the n documents so far; then the
+    row is divided by its norm.
+    """
+    cdef Py_ssize_t row, k, start, n
+    cdef Py_ssize_t n_rows = indptr.shape[0] - 1
+    cdef Py_ssize_t nnz = indices.shape[0]
+    cdef Py_ssize_t longest = room.shape[0]
+    cdef int64_t n_features = counts.shape[0]
+    cdef double whole, length
+    if n_rows < 0 or squares.shape[0] < n_rows or values.shape[0] < nnz or not 0 <= norm <= 2 or n_documents < 0:
+        raise ValueError("the arrays do not fit together")
+    for row in range(n_rows):
+        if not 0 <= indptr[row] <= indptr[row + 1] <= nnz or indptr[row + 1] - indptr[row] > longest:
+            raise ValueError("the bounds of the rows are not sound")
+    for k in range(nnz):
+        if not 0 <= indices[k] < n_features:
+            raise ValueError("a column is out of range")
+    with nogil:
+        for row in range(n_rows):
+            start, n = indptr[row], indptr[row + 1] - indptr[row]
+            if count:
+                n_documents += 1
+                for k in range(start, start + n):
+                    counts[indices[k]] += counts[indices[k]] != <uint32_t> MOST
+            if weigh:
+                whole = 1 + log_of(1 + n_documents)
+                for k in range(n):
+                    room[k] = values[start + k] * (whole - log_of(1 + <int64_t> counts[indices[start + k]]))
+                length = length_of(&room[0], n, norm) if n else 1
+                for k in range(n):
+                    values[start + k] = <floating> (room[k] / length)
+                squares[row] = squared_length(&values[0] + start, n)
+    return n_documents

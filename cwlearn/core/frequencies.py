@@ -1,0 +1,43 @@
+"""Document frequencies: how many documents have a feature.  They grow with the stream."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwlearn.core._frequencies import NORMS, weigh_rows
+from cwlearn.core.rows import Rows
+
+
+class Frequencies:
+    """How many documents have each feature.
+
+    A model learns in one pass with the frequencies so far, those of the row included; in several epochs, with those of
+    all rows, which are counted first.  It predicts with those of all rows that it has learned.
+    """
+
+    def __init__(self, n_features: int, norm: str | None) -> None:
+        self.counts: NDArray[np.uint32] = np.zeros(n_features, np.uint32)
+        self.n_documents = 0
+        self._norm = NORMS[norm]
+
+    def count(self, rows: Rows) -> None:
+        """Count the features of rows."""
+        self._go_through(rows, count=True, weigh=False)
+
+    def weigh(self, rows: Rows) -> Rows:
+        """The rows with weighted values, and of the length 1."""
+        return self._go_through(rows, count=False, weigh=True)
+
+    def count_and_weigh(self, rows: Rows) -> Rows:
+        """Both, row by row."""
+        return self._go_through(rows, count=True, weigh=True)
+
+    def _go_through(self, rows: Rows, count: bool, weigh: bool) -> Rows:
+        values, squares = rows.values.copy() if weigh else rows.values, rows.squares.copy()
+        room = np.empty(max(1, rows.longest))
+        indices = np.asarray(rows.indices, np.int32)
+        self.n_documents = weigh_rows(
+            self.counts, self.n_documents, rows.indptr, indices, values, squares, room, self._norm, count, weigh
+        )
+        return Rows(rows.indptr, rows.indices, values, squares, rows.n_features)
