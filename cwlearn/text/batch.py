@@ -21,6 +21,10 @@ NO_INDEX = 2**63 - 1  # the lowest index where there is none
 class Parser(Protocol):
     """Makes batches of chunks, for one format of text."""
 
+    @property
+    def name(self) -> str:
+        """The name of the format."""
+
     def parse(self, chunk: Chunk, buffers: Buffers, max_bad: int) -> Batch:
         """The rows of a chunk, without up to `max_bad` bad records; the next bad record ends the batch."""
 

@@ -44,6 +44,7 @@ class _Split:
 class DocumentParser:
     """Parses chunks of documents, and explains the records that it does not accept."""
 
+    name: str  # of the format
     format: RecordFormat
     options: TextOptions
     hash_bits: int
@@ -181,7 +182,8 @@ class DocumentParser:
         self.format.split(fields, alone, alone.start, 0, 0)
         label = _text(fields, 0, 0)
         if len(label) > LONGEST_LABEL:
-            return RecordFlaw(f"label longer than {LONGEST_LABEL} bytes: is it a text?", max(0, record.find(label)), label)
+            what = f"expected a label of at most {LONGEST_LABEL:,} bytes, found {len(label):,}: is it a text?"
+            return RecordFlaw(what, record, max(0, record.find(label)))
         return record_errors.find_label_flaw(record, label)
 
     def overflow_at(self, chunk: Chunk, place: int) -> DataError:

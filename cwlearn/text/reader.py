@@ -20,7 +20,7 @@ from cwlearn.text._svmlight import UNLABELLED
 from cwlearn.text.batch import Batch, Buffers, Parser
 from cwlearn.text.chunks import CHUNK_BYTES, Chunk, ChunkReader
 from cwlearn.text.documents import DocumentParser
-from cwlearn.text.formats import FORMATS, choose
+from cwlearn.text.formats import FORMATS, choose, wrong_format_hint
 from cwlearn.text.records import records_of
 from cwlearn.text.sources import Paths, as_sources
 from cwlearn.text.svmlight import SvmlightParser
@@ -120,6 +120,7 @@ class Reader:
     def __iter__(self) -> Generator[Batch, None, None]:
         self.n_skipped = 0
         chunks, parser = self._begin()
+        hint = wrong_format_hint(chunks.peek(HEAD_BYTES), parser.name)
         buffers = [Buffers(chunks.new_buffer()) for _ in range(self.threads + 2)]
         batches = in_order(
             lambda buffers: chunks.next_chunk(buffers.text),
@@ -128,14 +129,17 @@ class Reader:
             self.threads,
             helping=all(source.is_regular for source in self.sources),
         )
-        next_line = 1
+        next_line, any_row = 1, False
         with closing(chunks), closing(batches):
             for batch in batches:
                 batch.first_line = 1 if batch.chunk.is_first else next_line
                 next_line = batch.first_line + batch.n_lines
                 self._report_skipped(batch, parser)
                 yield batch
+                any_row = any_row or batch.rows.n_rows > 0
                 if batch.fault is not None:
+                    if hint and not any_row:
+                        batch.fault.what += f"; {hint}"
                     raise batch.line_error(batch.fault, batch.n_lines)
 
     def chunks(self) -> Iterator[tuple[Parser, Chunk, Buffers]]:
@@ -185,7 +189,7 @@ class Reader:
         labelled = self.label_type != UNLABELLED and (self.needs_labels or format == "text")
         texts = tuple(part.strip() for part in reading.text.split(","))
         records = records_of(format, head, reading.label, texts, labelled, reading.delimiter, reading.header, name)
-        return DocumentParser(records, self.documents, self.hash_bits or DEFAULT_BITS, self.dtype)
+        return DocumentParser(format, records, self.documents, self.hash_bits or DEFAULT_BITS, self.dtype)
 
     def _parse(self, parser: Parser, chunk: Chunk, buffers: Buffers) -> Batch:
         """Parse a chunk.  Bad lines are left out or end it, as `reading` says."""

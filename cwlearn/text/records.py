@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn.errors import DataError
-from cwlearn.text import record_errors
 from cwlearn.text._records import (
     MISSING,
     NULL,
@@ -31,7 +30,10 @@ from cwlearn.text._records import (
 )
 from cwlearn.text.batch import Buffers
 from cwlearn.text.chunks import Chunk, end_of_last_line
-from cwlearn.text.record_errors import RecordFlaw
+from cwlearn.text.csv_errors import csv_column, csv_fields, find_csv_flaw
+from cwlearn.text.formats import delimiter_of
+from cwlearn.text.json_errors import find_json_flaw, json_field_flaw
+from cwlearn.text.record_errors import RecordFlaw, find_fasttext_flaw, find_tabbed_flaw
 
 FASTTEXT_PREFIX = "__label__"
 LEAST_RECORDS = 1 << 10  # that there is room for
@@ -144,11 +146,11 @@ class JsonLines(RecordFormat):
         return split_json(*arrays, chunk.text, start, chunk.stop, n_records, used, self._names)
 
     def find_flaw(self, record: bytes) -> RecordFlaw | None:
-        return record_errors.find_json_flaw(record)
+        return find_json_flaw(record, (self.label, *self.texts))
 
     def missing_flaw(self, record: bytes) -> RecordFlaw | None:
-        wanted = [*((name, "text") for name in self.texts), *([(self.label, "label")] if self.labelled else [])]
-        flaws = (record_errors.json_field_flaw(record, name, role) for name, role in wanted)
+        wanted = [*((name, "a text") for name in self.texts), *([(self.label, "a label")] if self.labelled else [])]
+        flaws = (json_field_flaw(record, name, what) for name, what in wanted)
         return next((flaw for flaw in flaws if flaw is not None), None)
 
 
@@ -190,10 +192,11 @@ class Csv(RecordFormat):
         )
 
     def find_flaw(self, record: bytes) -> RecordFlaw | None:
-        return record_errors.find_csv_flaw(record, self.n_columns, self.delimiter)
+        return find_csv_flaw(record, self.n_columns, self.delimiter)
 
     def missing_flaw(self, record: bytes) -> RecordFlaw | None:
-        return RecordFlaw(f"field {self.columns[0] + 1} is empty, expected a label", 0)
+        label = csv_fields(record, self.delimiter)[self.columns[0]] if self.labelled else b"-"
+        return None if label else RecordFlaw(f"expected a label in field {self.columns[0] + 1}, found nothing", record, 0)
 
     def end_of_record(self, chunk: Chunk, place: int) -> int:
         return int(end_of_record(chunk.text, place, chunk.stop, self.delimiter))
@@ -217,7 +220,7 @@ class FastText(RecordFormat):
         return None
 
     def missing_flaw(self, record: bytes) -> RecordFlaw | None:
-        return record_errors.find_fasttext_flaw(record, self.prefix.encode())
+        return find_fasttext_flaw(record, self.prefix.encode()) if self.labelled else None
 
 
 @dataclass(frozen=True)
@@ -229,10 +232,12 @@ class Lines(RecordFormat):
         return split(*fields[:4], fields.scratch, chunk.text, start, chunk.stop, n_records, used)
 
     def find_flaw(self, record: bytes) -> RecordFlaw | None:
-        return record_errors.find_tabbed_flaw(record) if self.labelled else None
+        return find_tabbed_flaw(record) if self.labelled else None
 
     def missing_flaw(self, record: bytes) -> RecordFlaw | None:
-        return RecordFlaw("no label before the tab", 0)
+        if not self.labelled or not record.startswith(b"\t"):
+            return None
+        return RecordFlaw("expected a label before the tab, found nothing", record, 0)
 
 
 def records_of(
@@ -252,14 +257,14 @@ def records_of(
         return FastText(labelled)
     if format == "text":
         return Lines(labelled)
-    mark = ord(delimiter or ("\t" if format == "tsv" else ","))
+    mark = ord(delimiter) if delimiter else delimiter_of(head, format)
     text = np.frombuffer(bytes(SLACK) + head + bytes(SLACK), np.uint8)
     first = head[: end_of_record(text, SLACK, SLACK + len(head), mark) - SLACK]
     try:
-        names = [field.decode("utf-8", "replace") for field in record_errors.csv_fields(first, mark)]
+        names = [field.decode("utf-8", "replace") for field in csv_fields(first, mark)]
         if not has_header:
             names = [str(number) for number in range(1, len(names) + 1)]
-        columns = [record_errors.csv_column(names, name) for name in ([label] if labelled else []) + [*texts]]
+        columns = [csv_column(names, name) for name in ([label] if labelled else []) + [*texts]]
     except RecordFlaw as flaw:
         raise DataError(str(flaw), path, 1, flaw.column) from None
     return Csv(labelled, tuple(columns), len(names), mark, first if has_header else None)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,7 @@ class SvmlightParser:
     dtype: np.dtype[Any]
     hash_bits: int = 0
     with_queries: bool = False
+    name: ClassVar[str] = "svmlight"
 
     def parse(self, chunk: Chunk, buffers: Buffers, max_bad: int) -> Batch:
         """The rows of a chunk, without up to `max_bad` bad lines; the next bad line ends the batch.
