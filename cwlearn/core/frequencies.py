@@ -41,3 +41,28 @@ class Frequencies:
             self.counts, self.n_documents, rows.indptr, indices, values, squares, room, self._norm, count, weigh
         )
         return Rows(rows.indptr, rows.indices, values, squares, rows.n_features)
+
+
+class FrequencySum:
+    """The sum of the frequencies of several models."""
+
+    def __init__(self) -> None:
+        self._counts: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._n_documents = 0
+
+    def add(self, frequencies: Frequencies | None, times: int = 1) -> None:
+        """Add those of a model, or subtract them; not all models have some."""
+        if frequencies is not None:
+            self._add(times * frequencies.counts.astype(np.int64), times * frequencies.n_documents)
+
+    def __iadd__(self, other: FrequencySum) -> FrequencySum:
+        self._add(other._counts, other._n_documents)
+        return self
+
+    def _add(self, counts: NDArray[np.int64], n_documents: int) -> None:
+        self._counts = counts if not len(self._counts) else self._counts + counts if len(counts) else self._counts
+        self._n_documents += n_documents
+
+    def put_into(self, frequencies: Frequencies) -> None:
+        frequencies.counts[:] = np.clip(self._counts, 0, np.iinfo(np.uint32).max)
+        frequencies.n_documents = self._n_documents

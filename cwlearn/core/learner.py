@@ -151,8 +151,7 @@ class Learner(Model):
         if order is None:
             order = np.arange(rows.n_rows)
         rule = self._kernel_rule()
-        mean_length = max(1, len(rows.values) // max(1, rows.n_rows))
-        block = max(1, BLOCK_EFFORT // self.state.effort(mean_length, rule["constraints"]))
+        block = self.rows_at_once(rows)
         with self.lock:
             self._begin_at_target(targets, weights, order)
             self.unfinished = None  # an unfinished run cannot be resumed after other rows
@@ -168,6 +167,15 @@ class Learner(Model):
                     )
                 report(done)
 
+    def rows_at_once(self, rows: Rows) -> int:
+        """How many of these rows are learned between two looks at signals."""
+        mean_length = max(1, len(rows.values) // max(1, rows.n_rows))
+        return max(1, BLOCK_EFFORT // self.state.effort(mean_length, self._constraints))
+
+    @property
+    def _constraints(self) -> int:
+        return min(self.training.n_constraints or self.state.blocks, self.state.blocks)
+
     def _kernel_rule(self) -> KernelRule:
         """The rule as the kernel takes it."""
         return KernelRule(
@@ -176,7 +184,7 @@ class Learner(Model):
             initial_variance=self.state.initial_variance,
             floor=self.state.floor,
             blocks=self.state.blocks,
-            constraints=min(self.training.n_constraints or self.state.blocks, self.state.blocks),
+            constraints=self._constraints,
             update=UPDATES[self.training.multiclass_update],
             tolerance=EXACT_TOLERANCE,
             sweeps=EXACT_SWEEPS,

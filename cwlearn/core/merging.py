@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cwlearn.core.frequencies import FrequencySum
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import one_of, require
 from cwlearn.core.rule import Rule
@@ -100,7 +101,9 @@ class Kind:
     def learner(self, n_features: int) -> Learner:
         """A new learner of this kind."""
         learner = Learner(self.rule, self.training, self.classes, n_features)
-        learner.label_texts, learner.hash_bits, learner.documents = self.label_texts, self.hash_bits, self.documents
+        learner.label_texts, learner.hash_bits = self.label_texts, self.hash_bits
+        if self.documents is not None:
+            learner.set_documents(self.documents, self.hash_bits)
         if self.feature_names is not None:
             more = [str(column) for column in range(len(self.feature_names), n_features)]
             learner.feature_names = np.array([*self.feature_names, *more], object)
@@ -126,6 +129,8 @@ class Sum:
         self._weight = 0.0  # of all rows in `surprise`, which is a weighted sum
         self._origins = 0.0  # sum of (first intercept) * (rows since), so that grouping does not matter
         self._seen = 0  # these rows
+        self._frequencies = FrequencySum()
+        self._words: dict[int, list[str]] = {}  # of columns, if these are hashes of documents
 
     @classmethod
     def of(cls, how: str, learner: Learner, name: str, base: Learner | None = None) -> Sum:
@@ -141,6 +146,8 @@ class Sum:
             if learner.rule.averaged:
                 assert isinstance(state, DiagonalState)
                 total._lag = state.average / max(1, statistics["rows"])
+            total._frequencies.add(learner.frequencies)
+            total._words = dict(learner.words)
         if how != "l2":
             total._add_start(base, -1, learner.origin)
         total._origins = learner.origin * statistics["rows"]
@@ -148,6 +155,7 @@ class Sum:
         total._count_rows(statistics, 1)
         if base is not None:
             total._count_rows(base.statistics, -1)
+            total._frequencies.add(base.frequencies, -1)
         return total
 
     def _add_start(self, base: Learner | None, times: float, origin: float) -> None:
@@ -201,6 +209,8 @@ class Sum:
         self._weight += other._weight
         self._origins += other._origins
         self._seen += other._seen
+        self._frequencies += other._frequencies
+        self._words = other._words | self._words
         for key, value in other._statistics.items():
             self._statistics[key] += value  # type: ignore[literal-required]
         if len(other.kind.feature_names or ()) > len(self.kind.feature_names or ()):
@@ -221,6 +231,10 @@ class Sum:
         state = _linear(learner)
         if base is not None:
             self._count_rows(base.statistics, 1)
+            self._frequencies.add(base.frequencies)
+        if learner.frequencies is not None:
+            self._frequencies.put_into(learner.frequencies)
+        learner.words = self._words
         if self.how == "l2":
             self._spread /= self.count
             self._place /= self.count

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn.core.class_labels import label_text
+from cwlearn.core.frequencies import Frequencies
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.probabilities import mean_outcome
 from cwlearn.core.rows import Rows
@@ -52,6 +53,7 @@ class Model:
         self.label_texts: list[str] | None = None  # the labels as they are written, if they came from text
         self.hash_bits = 0  # columns are hashes of so many bits; 0: they are the indices
         self.documents: TextOptions | None = None  # how documents become rows; None: it has learned rows of numbers
+        self.frequencies: Frequencies | None = None  # of features in documents, if they weigh their values
         self.words: dict[int, list[str]] = {}  # of some columns, if these are hashes of documents
         self.origin = 0.0  # the first mean of the intercept
         self.unfinished: dict[str, Any] | None = None  # of a checkpoint: the run it belongs to, and its progress
@@ -114,6 +116,16 @@ class Model:
     def label_names(self) -> list[str]:
         """The labels as text."""
         return self.label_texts or [label_text(label) for label in self.classes.tolist()]
+
+    def set_documents(self, documents: TextOptions, hash_bits: int) -> None:
+        """Have learned documents, and not rows of numbers."""
+        self.documents, self.hash_bits = documents, hash_bits
+        if documents.idf and self.frequencies is None:
+            self.frequencies = Frequencies(1 << hash_bits, documents.norm)
+
+    def weighed(self, rows: Rows) -> Rows:
+        """Rows of documents as the model takes them: by the frequencies of all documents that it has learned."""
+        return rows if self.frequencies is None else self.frequencies.weigh(rows)
 
     # -- scores --------------------------------------------------------------------------------------------------------
 

@@ -36,7 +36,10 @@ from cwlearn.utils.atomic_file import replaced_file
 from cwlearn.utils.regular_file import open_regular
 
 FORMAT = "cwlearn model"
-VERSION = 1  # of the layout below; a release reads its own version and all earlier ones
+VERSION = 2  # of the layout below; a release reads its own version and all earlier ones
+VERSION_OF_NUMBERS = 1  # of models that have learned rows of numbers, which earlier releases read, too
+MOST_COUNT = 2**32 - 1  # of documents with a feature
+FREQUENCIES = ("frequency_columns", "frequency_counts")  # of features in documents
 HEADER_LIMIT = 1 << 30
 REASON_LENGTH = 1000  # the longest reason in an error, which may quote the file
 USUAL_MEMORY, USUAL_TIMES = 1 << 30, 8
@@ -64,7 +67,10 @@ def _members(learner: Learner) -> dict[str, NDArray[Any]]:
     arrays = learner.state.arrays()
     return {
         "header": np.frombuffer(header, np.uint8),
-        **{name: array.astype(array.dtype.newbyteorder("<"), copy=False) for name, array in arrays.items()},
+        **{
+            name: array.astype(array.dtype.newbyteorder("<"), copy=False)
+            for name, array in {**arrays, **_frequency_arrays(learner)}.items()
+        },
         "names": np.frombuffer(json.dumps(_names(learner)).encode("ascii"), np.uint8),
     }
 
@@ -144,10 +150,13 @@ def _model(members: dict[str, sealed_archive.Member], budget: Budget) -> OpenMod
         raise ModelError(f"unexpected members {[*members][:5]}")
     header = _read_header(members.pop("header"), budget)
     names = members.pop("names")
+    frequencies = {name: members.pop(name) for name in FREQUENCIES if name in members}
     learner = _new_learner(header, budget)
     if sorted(members) != sorted(learner.state.arrays_of):
         raise ModelError(f"unexpected members {[*members][:5]}")
-    return _filled(learner, header, members, names, budget)
+    model = _filled(learner, header, members, names, budget)
+    _read_frequencies(learner, header, frequencies, budget)
+    return model
 
 
 def _header(learner: Learner) -> dict[str, Any]:
@@ -159,7 +168,7 @@ def _header(learner: Learner) -> dict[str, Any]:
         training["random_state"] = None  # the state of a generator is not saved
     return {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION_OF_NUMBERS if learner.documents is None else VERSION,
         "written_by": __version__,
         "task": learner.rule.task,
         "rule": {name: json_value(value) for name, value in rule.items()},
@@ -172,10 +181,57 @@ def _header(learner: Learner) -> dict[str, Any]:
         "prior": {"mean": learner.origin, "variance": learner.state.initial_variance},
         "n_features": learner.state.n_features,
         "hash_bits": learner.hash_bits,
-        "documents": learner.documents and {**learner.documents.record(), "words": [*map(list, learner.words.items())]},
+        "documents": _documents(learner),
         "tally": dict(learner.statistics),
         "unfinished": learner.unfinished,
     }
+
+
+def _documents(learner: Learner) -> dict[str, Any] | None:
+    """What is known of documents, without the frequencies of their features."""
+    if learner.documents is None:
+        return None
+    return {
+        **learner.documents.record(),
+        "n_documents": learner.frequencies.n_documents if learner.frequencies else 0,
+        "words": [*map(list, learner.words.items())],
+    }
+
+
+def _frequency_arrays(learner: Learner) -> dict[str, NDArray[Any]]:
+    """The features that occur in documents, and in how many."""
+    if learner.frequencies is None:
+        return {}
+    columns = np.flatnonzero(learner.frequencies.counts)
+    return dict(zip(FREQUENCIES, (columns, learner.frequencies.counts[columns].astype(np.int64)), strict=True))
+
+
+def _read_frequencies(learner: Learner, header: dict[str, Any], stored: dict[str, Stored], budget: Budget) -> None:
+    documents = learner.documents
+    if documents is None or not documents.idf:
+        if stored:
+            raise ValueError(f"unexpected members {[*stored]}")
+        return
+    n_documents = header["documents"].get("n_documents")
+    if len(stored) < len(FREQUENCIES) or not _is_count(n_documents):
+        raise ValueError("its frequencies of features are incomplete")
+    columns, counts = (stored[name] for name in FREQUENCIES)
+    budget.take((4 << learner.hash_bits) + 16 * len(columns), "the frequencies of its features")
+    columns, counts = columns[:], counts[:]
+    if (
+        columns.dtype != np.int64
+        or counts.dtype != np.int64
+        or columns.ndim != 1
+        or columns.shape != counts.shape
+        or (np.diff(columns) <= 0).any()
+        or (len(columns) and not 0 <= columns[0] <= columns[-1] < 1 << learner.hash_bits)
+        or (len(counts) and not 0 < int(counts.min()) <= int(counts.max()) <= min(n_documents, MOST_COUNT))
+    ):
+        raise ValueError("its frequencies of features are not sound")
+    learner.set_documents(documents, learner.hash_bits)
+    assert learner.frequencies is not None
+    learner.frequencies.counts[columns] = counts
+    learner.frequencies.n_documents = n_documents
 
 
 def _names(learner: Learner) -> list[str] | None:
@@ -195,10 +251,10 @@ def _read_header(member: Stored, budget: Budget) -> dict[str, Any]:
     header: dict[str, Any] = json.loads(_text(member), object_pairs_hook=_no_duplicates)
     if header["format"] != FORMAT:
         raise ValueError(f"its format is {header['format']!r}")
-    if header["version"] != VERSION:
+    if header["version"] not in range(1, VERSION + 1):
         raise ValueError(
             f"its format is version {header['version']!r}, written by cwlearn {header['written_by']}; "
-            f"cwlearn {__version__} reads version {VERSION}"
+            f"cwlearn {__version__} reads versions up to {VERSION}"
         )
     return header
 
@@ -244,6 +300,7 @@ def _filled(learner: Learner, header: dict[str, Any], arrays: Arrays, names: Sto
     if header.get("documents") is not None:  # version 1 had none
         documents = dict(header["documents"])
         learner.words = _words(documents.pop("words", None), n_features)
+        documents.pop("n_documents", None)
         learner.documents = TextOptions.from_record(documents)
         if not learner.hash_bits:
             raise ValueError("it has learned documents, and its columns are no hashes")

@@ -59,6 +59,11 @@ class TextOptions(Options):
     weighting: Literal["count", "binary", "log"] = option(
         "log", one_of("count", "binary", "log"), "Value of a feature: its count n, 1, or 1 + ln n."
     )
+    idf: bool = option(
+        True,
+        BOOLEAN,
+        "Weigh features by inverse document frequency: in one pass by that of the rows so far, in several by that of all.",
+    )
     norm: Literal["l1", "l2"] | None = option("l2", NOTHING | one_of("l1", "l2"), "Bring all rows to the length 1.")
 
     def __post_init__(self) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -15,9 +16,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 
 from cwlearn.core import model_file
+from cwlearn.core.frequencies import Frequencies
 from cwlearn.core.learner import Learner
-from cwlearn.core.text_options import BITS, DEFAULT_BITS, DEFAULT_PATTERN, TextOptions
 from cwlearn.core.parameters import require
+from cwlearn.core.rows import Rows, as_rows
+from cwlearn.core.text_options import BITS, DEFAULT_BITS, DEFAULT_PATTERN, TextOptions
+from cwlearn.core.training import row_dtype
 from cwlearn.estimators.arow import AROWClassifier
 from cwlearn.estimators.classifier import LinearClassifier
 from cwlearn.estimators.vectorizer import HashingVectorizer
@@ -65,6 +69,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         What a word is: two or more letters or digits, or all that stands between white space.
     weighting : {"count", "binary", "log"}, default="log"
         Value of a feature: its count n, 1, or 1 + ln n.
+    idf : bool, default=True
+        Weigh features by inverse document frequency: in one pass by that of the texts so far, in several by that of all.
     norm : {"l1", "l2"} or None, default="l2"
         Bring all rows to the length 1.
     hash_bits : int, default=20
@@ -95,6 +101,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         stop_words: Sequence[str] | None = None,
         token_pattern: str = DEFAULT_PATTERN,
         weighting: Literal["count", "binary", "log"] = "log",
+        idf: bool = True,
         norm: Literal["l1", "l2"] | None = "l2",
         hash_bits: int = DEFAULT_BITS,
     ) -> None:
@@ -106,6 +113,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.stop_words = stop_words
         self.token_pattern = token_pattern
         self.weighting = weighting
+        self.idf = idf
         self.norm = norm
         self.hash_bits = hash_bits
 
@@ -127,15 +135,27 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, texts: Any, labels: Any, sample_weight: Any = None) -> Self:
         """Learn from texts, a list or a column of strings, with their labels, in the epochs of the classifier."""
-        classifier = self._new_classifier()
-        classifier.fit(self._matrix(texts), labels, **_weights(sample_weight))
-        return self._adopt(classifier)
+        classifier, documents = self._new_classifier(), self._documents()
+        frequencies = Frequencies(1 << self.hash_bits, documents.norm) if documents.idf else None
+        X = self._matrix(texts, classifier)
+        if frequencies is not None:
+            in_one_pass = classifier.epochs == 1 and not classifier.shuffle
+            X = _changed(X, frequencies.count_and_weigh if in_one_pass else partial(_count_then_weigh, frequencies))
+        classifier.fit(X, labels, **_weights(sample_weight))
+        return self._adopt(classifier, frequencies)
 
     def partial_fit(self, texts: Any, labels: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from texts once, in their order.  The first call must name all labels in `classes`."""
-        classifier = self.classifier_ if self.__sklearn_is_fitted__() else self._new_classifier()
-        classifier.partial_fit(self._matrix(texts), labels, classes, **_weights(sample_weight))
-        return self._adopt(classifier)
+        known, documents = self.__sklearn_is_fitted__(), self._documents()
+        classifier = self.classifier_ if known else self._new_classifier()
+        frequencies = classifier._learner.frequencies if known else None
+        if documents.idf and frequencies is None:
+            frequencies = Frequencies(1 << self.hash_bits, documents.norm)
+        X = self._matrix(texts, classifier)
+        if frequencies is not None:
+            X = _changed(X, frequencies.count_and_weigh)
+        classifier.partial_fit(X, labels, classes, **_weights(sample_weight))
+        return self._adopt(classifier, frequencies)
 
     def _new_classifier(self) -> LinearClassifier:
         classifier = AROWClassifier() if self.classifier is None else self.classifier
@@ -150,16 +170,25 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         parameters = self.get_params(deep=False)
         return TextOptions(**{item.name: parameters[item.name] for item in fields(TextOptions)})
 
-    def _matrix(self, texts: Any) -> Any:
-        """The texts as rows."""
+    def _matrix(self, texts: Any, classifier: LinearClassifier) -> Any:
+        """The texts as rows, not yet weighed by frequencies."""
         if isinstance(texts, (str, bytes)):
             raise ValueError("expected a list of texts, got one text: put it into a list")
-        return _Vectorizer(settings_of(self._documents(), self.hash_bits)).transform(texts)
+        X = _Vectorizer(settings_of(self._documents(), self.hash_bits)).transform(texts)
+        return X.astype(row_dtype(*classifier._options()[:2]), copy=False)
 
-    def _adopt(self, classifier: LinearClassifier) -> Self:
+    def _scored(self, texts: Any) -> Any:
+        """The texts as the model takes them."""
+        classifier = self._fitted
+        X = self._matrix(texts, classifier)
+        return X if classifier._learner.frequencies is None else _changed(X, classifier._learner.weighed)
+
+    def _adopt(self, classifier: LinearClassifier, frequencies: Frequencies | None = None) -> Self:
         """Become the estimator of a fitted classifier, whose model knows its documents from now on."""
         learner = classifier._learner
-        learner.documents, learner.hash_bits = self._documents(), self.hash_bits
+        if frequencies is not None:
+            learner.frequencies = frequencies
+        learner.set_documents(self._documents(), self.hash_bits)
         self.classifier_ = classifier
         return self
 
@@ -189,26 +218,37 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, texts: Any) -> NDArray[Any]:
         """Predict the label of each text."""
-        return self._fitted.predict(self._matrix(texts))
+        return self._fitted.predict(self._scored(texts))
 
     def decision_function(self, texts: Any) -> NDArray[np.float64]:
         """Score each text, as the classifier does."""
-        return self._fitted.decision_function(self._matrix(texts))
+        return self._fitted.decision_function(self._scored(texts))
 
     @available_if(_classifier_has("predict_proba"))
     def predict_proba(self, texts: Any) -> NDArray[np.float64]:
         """Return the probability of each label, by text."""
         classifier: Any = self._fitted
-        probabilities: NDArray[np.float64] = classifier.predict_proba(self._matrix(texts))
+        probabilities: NDArray[np.float64] = classifier.predict_proba(self._scored(texts))
         return probabilities
 
     def margin(self, texts: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the mean and the variance of the margin of each text."""
-        return self._fitted.margin(self._matrix(texts))
+        return self._fitted.margin(self._scored(texts))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `cwlearn.load` reads.  An existing file is replaced in one step."""
         model_file.save(self._learner, path)
+
+
+def _count_then_weigh(frequencies: Frequencies, rows: Rows) -> Rows:
+    frequencies.count(rows)
+    return frequencies.weigh(rows)
+
+
+def _changed(X: Any, change: Callable[[Rows], Rows]) -> Any:
+    """The matrix with other values."""
+    X.data = change(as_rows(X, X.dtype)).values
+    return X
 
 
 def _weights(sample_weight: Any) -> dict[str, Any]:

@@ -25,8 +25,14 @@ LONGEST_LABEL = 1 << 10  # bytes
 
 
 def settings_of(options: TextOptions, hash_bits: int) -> HashingSettings:
-    """The settings of a model.  Signs would make words cancel out that share a column, and their names ambiguous."""
-    return HashingSettings(**asdict(options), n_features=1 << hash_bits, alternate_sign=False)
+    """The settings of a model.  Signs would make words cancel out that share a column, and their names ambiguous.
+
+    With `idf`, values are weighed and rows are normed later, in the order of the stream (`Frequencies`).
+    """
+    settings = asdict(options)
+    if settings.pop("idf"):
+        settings["norm"] = None
+    return HashingSettings(**settings, n_features=1 << hash_bits, alternate_sign=False)
 
 
 @dataclass

@@ -67,6 +67,11 @@ class MemoryStore:
         )
         return Rows(ends, indices, values, squares, self.n_features)
 
+    def set_values(self, rows: Rows) -> None:
+        """Take over the values of the same rows, changed."""
+        self._arrays["values"].values[:] = rows.values
+        self._arrays["squares"].values[:] = rows.squares
+
     @property
     def labels(self) -> NDArray[np.float64]:
         return self._arrays["labels"].values

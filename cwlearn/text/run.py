@@ -6,7 +6,7 @@ Several epochs, or a shuffle, store the rows first: in memory while they fit, el
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cwlearn.core.frequencies import Frequencies
 from cwlearn.core.learner import Learner
 from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
@@ -69,6 +70,7 @@ class Run:
         self._current: tuple[Batch, int] | None = None  # the batch that is being learned, and `done` before it
         self._dtype = row_dtype(self.rule, self.training)
         self._hash_bits = self.resources.hash_bits or 0
+        self._frequencies: Frequencies | None = None  # of a run in several epochs, which counts all rows first
         self._documents: TextOptions | None = self.documents or TextOptions()
         self._continued = self.learner is not None
         if self.learner is not None:
@@ -120,12 +122,40 @@ class Run:
 
         targets, weights = self.labels.encode(labels, learner)
         try:
+            if learner.frequencies is not None and self._in_one_pass:
+                self._learn_weighed(learner, rows, targets, weights, order, report)
+                return
+            if isinstance(self._store, DiskStore):
+                rows = learner.weighed(rows)
             with self.monitor.undisturbed():
                 learner.learn(rows, targets, weights, order, report)
         except DataError as error:
             if self._current is None or error.row is None:
                 raise
             raise self._current[0].row_error(error.row, error.what) from None
+
+    def _learn_weighed(
+        self,
+        learner: Learner,
+        rows: Rows,
+        targets: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        order: NDArray[np.int64] | None,
+        report: Callable[[int], None],
+    ) -> None:
+        """Weigh rows by the frequencies so far, and learn them, so many at once that these belong to the same rows.
+
+        A checkpoint is written between two such parts only.
+        """
+        assert learner.frequencies is not None
+        first = 0 if order is None else rows.n_rows - len(order)  # rows that a checkpoint has learned
+        step = learner.rows_at_once(rows)
+        for start in range(first, rows.n_rows, step):
+            stop = min(start + step, rows.n_rows)
+            which = slice(start, stop)
+            with self.monitor.undisturbed():
+                part = learner.frequencies.count_and_weigh(rows.part(start, stop))
+                learner.learn(part, targets[which], weights[which] if len(weights) else weights, None, report)
 
     def _prepare_learner(self, n_features: int) -> None:
         """Make the learner, or make it large enough."""
@@ -137,7 +167,9 @@ class Run:
                 self._limit.check_total(n_features, len(self.labels), self._only_name)
             self.learner = Learner(self.rule, self.training, self.labels.values, n_features)
             self.learner.hash_bits = self._hash_bits
-            self.learner.documents = self._documents if self._hash_bits else None
+            if self._hash_bits and self._documents is not None:
+                self.learner.frequencies = self._frequencies
+                self.learner.set_documents(self._documents, self._hash_bits)
         if not self._continued:  # a label that was sampled may be written otherwise where it first occurs
             self.learner.label_texts = self.labels.names or None
         self.learner.grow(n_features)
@@ -262,6 +294,8 @@ class Run:
             return
         with self.monitor.undisturbed():
             self._prepare_learner(store.n_features)
+            if isinstance(store, MemoryStore) and self.learner is not None and self.learner.frequencies is not None:
+                store.set_values(self.learner.weighed(store.rows))
         random_state = self.random_state or self.training.generator()
         self.monitor.begin("learning", self.rows * self.training.epochs, " rows")
         with closing(store.pieces(self.training, random_state)) as pieces:
@@ -274,6 +308,7 @@ class Run:
         with closing(self._batches()) as batches:
             for batch in batches:
                 self.labels.add(batch)
+                self._count(batch)
                 fraction = batch.chunk.position / self._size if self._size and batch.chunk.plain else 0
                 store.add(batch.rows, batch.labels, fraction=fraction)
                 if isinstance(store, MemoryStore) and store.nbytes > self._memory:
@@ -282,6 +317,16 @@ class Run:
             self._begin_anew(OTHER_TEXT)
         self._learned = self._read
         return store
+
+    def _count(self, batch: Batch) -> None:
+        """Count the features of documents, unless a checkpoint has done that."""
+        documents = batch.documents
+        if documents is None or not documents.idf or self._expected is not None:
+            return
+        if self._frequencies is None:
+            known = None if self.learner is None else self.learner.frequencies
+            self._frequencies = known or Frequencies(batch.n_features, documents.norm)
+        self._frequencies.count(batch.rows)
 
     def _moved_to_disk(self, store: MemoryStore) -> DiskStore:
         """The rows in a file, since they do not fit into memory."""

@@ -17,6 +17,7 @@ class ScoredColumns:
     """
 
     def __init__(self, learner: Learner) -> None:
+        self._learner = learner
         self._n_features = learner.state.n_features
         self._diagonal = isinstance(learner.state, DiagonalState)
         self._has_kernel = learner.kernel is not None
@@ -26,6 +27,7 @@ class ScoredColumns:
 
     def of(self, rows: Rows) -> Rows:
         """The rows as the model takes them."""
+        rows = self._learner.weighed(rows)
         seen = self._n_features
         self.n_values += len(rows.indices)
         if rows.n_features <= seen:
