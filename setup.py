@@ -33,8 +33,11 @@ KERNEL_FLAGS = ["-fno-inline-functions", "-fno-inline-functions-called-once"]
 KERNEL_PARTS = ["_cells.pxd", "_label_row.pxi", "_rules.pxd", "_scores.h", "_squares.pxd", "_subnormals.h"]
 HASHER_PARTS = [
     "_squares.pxd",
-    *(f"text/_{part}" for part in ("documents.pxi", "tables.pxi", "tokens.pxi", "columns.pxi", "names.pxi")),
-    *(f"text/_{part}" for part in ("growing.pxd", "murmur.pxd", "publishing.h", "utf8.pxd")),
+    *(
+        f"text/_{part}"
+        for part in ("documents.pxi", "tables.pxi", "tokens.pxi", "ngrams.pxi", "columns.pxi", "names.pxi")
+    ),
+    *(f"text/_{part}" for part in ("growing.pxd", "murmur.pxd", "publishing.h", "utf8.pxd", "vectors.h")),
 ]
 PARSER_PARTS = ["_squares.pxd", "_subnormals.h", "text/_decimals.pxi", "text/_svmlight.h"]
 VARIANTS: dict[str, list[str]] = {"": []}
