@@ -35,8 +35,11 @@ PARSER_PARTS = ["_squares.pxd", "_subnormals.h", "text/_decimals.pxi", "text/_sv
 HASHER_PARTS = [
     "_logarithm.pxd",
     "_squares.pxd",
-    *(f"text/_{part}" for part in ("documents.pxi", "tables.pxi", "tokens.pxi", "columns.pxi", "names.pxi")),
-    *(f"text/_{part}" for part in ("growing.pxd", "murmur.pxd", "publishing.h", "utf8.pxd")),
+    *(
+        f"text/_{part}"
+        for part in ("documents.pxi", "tables.pxi", "tokens.pxi", "ngrams.pxi", "columns.pxi", "names.pxi")
+    ),
+    *(f"text/_{part}" for part in ("growing.pxd", "murmur.pxd", "publishing.h", "utf8.pxd", "vectors.h")),
 ]
 RECORD_PARTS = [
     f"text/{part}" for part in ("_csv_records.pxi", "_json_records.pxi", "_scan.h", "_spans.pxi", "_utf8.pxd")

@@ -1,8 +1,8 @@
 """Keys of n-grams to columns and values: a part of `_hashing.pyx`."""
 
 
-cdef void sort_few(uint32_t* keys, Py_ssize_t n) noexcept nogil:
-    """Insertion sort."""
+cdef bint sort_few(uint32_t* keys, Py_ssize_t n, Py_ssize_t moves) noexcept nogil:
+    """Insertion sort; False if that takes more than so many moves."""
     cdef Py_ssize_t i, j
     cdef uint32_t key
     for i in range(1, n):
@@ -12,47 +12,78 @@ cdef void sort_few(uint32_t* keys, Py_ssize_t n) noexcept nogil:
             keys[j] = keys[j - 1]
             j -= 1
         keys[j] = key
+        moves -= i - j
+        if moves < 0:
+            return False
+    return True
 
 
 cdef bint sort_keys(Work* w, int bits) noexcept nogil:
-    """Sort by column: digit by digit, from the lowest one; the sign does not count."""
-    cdef uint32_t[2048] places
-    cdef uint32_t* source
+    """Sort by column: into buckets by the highest bits, then within buckets, which are short as hashes are even."""
+    cdef uint32_t[4096] places
     cdef uint32_t* target
-    cdef uint32_t* other
     cdef Py_ssize_t n = w.keys.size
     cdef Py_ssize_t i
-    cdef uint32_t sum, count, mask
-    cdef int digit, shift, passes, wide, turn
-    if n <= 40:
-        sort_few(w.keys.data, n)
+    cdef uint32_t sum, count
+    cdef int digit, shift
+    if n <= 24:
+        sort_few(w.keys.data, n, n * n)
         return True
     if not reserve(&w.spare, n - w.spare.size):
         return False
-    digit = 7 if n < 200 else 8 if n < 800 else 11
-    passes = (bits + digit - 1) // digit
-    wide = (bits + passes - 1) // passes if passes else 1
-    source, target = w.keys.data, w.spare.data
+    digit = 6
+    while digit < 12 and <Py_ssize_t> 1 << digit < n:
+        digit += 1
+    shift = bits + 1 - digit if bits + 1 > digit else 0
+    target = w.spare.data
+    memset(places, 0, sizeof(uint32_t) << digit)
+    for i in range(n):
+        places[w.keys.data[i] >> shift] += 1
+    sum = 0
+    for i in range(1 << digit):
+        count = places[i]
+        places[i] = sum
+        sum += count
+    for i in range(n):
+        target[places[w.keys.data[i] >> shift]] = w.keys.data[i]
+        places[w.keys.data[i] >> shift] += 1
+    swap(&w.keys, &w.spare)
+    if n > 16 << digit or not sort_few(w.keys.data, n, 8 * n):
+        sort_many(w, bits)
+    return True
+
+
+cdef inline void swap(Numbers* keys, Numbers* spare) noexcept nogil:
+    cdef uint32_t* data = keys.data
+    cdef Py_ssize_t room = keys.room
+    keys.data, keys.room = spare.data, spare.room
+    spare.data, spare.room = data, room
+
+
+cdef void sort_many(Work* w, int bits) noexcept nogil:
+    """Sort by column: digit by digit, from the lowest one; the sign does not count.  `spare` is as long as `keys`."""
+    cdef uint32_t[2048] places
+    cdef Py_ssize_t n = w.keys.size
+    cdef Py_ssize_t i
+    cdef uint32_t sum, count, mask
+    cdef int passes = (bits + 10) // 11
+    cdef int wide = (bits + passes - 1) // passes if passes else 1
+    cdef int turn, shift
+    mask = (<uint32_t> 1 << wide) - 1
     for turn in range(passes):
         shift = 1 + turn * wide
-        mask = (<uint32_t> 1 << wide) - 1
         memset(places, 0, (mask + 1) * sizeof(uint32_t))
         for i in range(n):
-            places[source[i] >> shift & mask] += 1
+            places[w.keys.data[i] >> shift & mask] += 1
         sum = 0
         for i in range(mask + 1):
             count = places[i]
             places[i] = sum
             sum += count
         for i in range(n):
-            target[places[source[i] >> shift & mask]] = source[i]
-            places[source[i] >> shift & mask] += 1
-        other = source
-        source = target
-        target = other
-    if source != w.keys.data:
-        memcpy(w.keys.data, source, n * sizeof(uint32_t))
-    return True
+            w.spare.data[places[w.keys.data[i] >> shift & mask]] = w.keys.data[i]
+            places[w.keys.data[i] >> shift & mask] += 1
+        swap(&w.keys, &w.spare)
 
 
 cdef Py_ssize_t count_columns(Work* w) noexcept nogil:

@@ -12,14 +12,14 @@ of the capital sigma: a document that has one ends the call with HAS_SIGMA, and 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.math cimport fabs, sqrt
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
 from cwlearn._logarithm cimport logarithm
 from cwlearn._squares cimport floating, squared_length
 from cwlearn.text._growing cimport Bytes, Doubles, Numbers, reserve
-from cwlearn.text._murmur cimport Place, murmur
+from cwlearn.text._murmur cimport Place, advanced, finished, four_bytes, murmur, with_rest
 from cwlearn.text._utf8 cimport decoded, encoded
 
 cdef extern from "Python.h":
@@ -30,6 +30,17 @@ cdef extern from "Python.h":
 cdef extern from "text/_publishing.h":
     void cwlearn_publish(uint8_t* flag) noexcept nogil
     bint cwlearn_is_published(const uint8_t* flag) noexcept nogil
+
+cdef extern from "text/_vectors.h":
+    int cwlearn_first_bit(uint64_t word) noexcept nogil
+    uint64_t cwlearn_classify(
+        const uint8_t* p, uint8_t* lowered, bint lowercase, bint by_space, uint64_t* others) noexcept nogil
+    void cwlearn_quads(uint32_t* quads, const uint8_t* text, Py_ssize_t n) noexcept nogil
+    void cwlearn_advance(uint32_t* states, const uint32_t* quads, Py_ssize_t n) noexcept nogil
+    void cwlearn_tails(
+        uint32_t* out, const uint32_t* states, const uint32_t* quads, uint32_t mask, uint32_t size, Py_ssize_t n,
+    ) noexcept nogil
+    void cwlearn_keys(uint32_t* keys, uint32_t columns, uint32_t signs, Py_ssize_t n) noexcept nogil
 
 cdef enum:
     CODE_POINTS = 0x110000
@@ -93,6 +104,7 @@ cdef struct Plan:             # of Settings, for loops without the GIL
 include "_documents.pxi"
 include "_tables.pxi"
 include "_tokens.pxi"
+include "_ngrams.pxi"
 include "_columns.pxi"
 
 
@@ -105,16 +117,18 @@ cdef int collect_keys(const Plan* s, Work* w) noexcept nogil:
     """Make the sorted keys of the n-grams of a document that is taken apart."""
     cdef bint fits
     if s.analyzer == WORDS:
-        fits = s.high == 1 or add_word_ngrams(s, w)
+        fits = add_word_ngrams(s, w)
+    elif w.ascii:
+        fits = add_ascii_ngrams(s, w)
     elif s.analyzer == CHARACTERS:
-        fits = add_character_ngrams(s, w)
+        fits = add_spans(s, w, 0, w.bounds.size, s.low)
     else:
         fits = add_bounded_ngrams(s, w)
     return FINE if fits and w.keys.size < <Py_ssize_t> 0xFFFFFFFF and sort_keys(w, s.bits) else NO_MEMORY
 
 
 cdef int next_document(
-    const Plan* s, Work* w, Documents documents, Py_ssize_t number, uint32_t* detail,
+    const Plan* s, Work* w, Documents documents, Py_ssize_t number, bint want_bounds, uint32_t* detail,
 ) noexcept nogil:
     """Take a document apart."""
     cdef Place begin = documents.start[number]
@@ -122,7 +136,7 @@ cdef int next_document(
     cdef int status
     if documents.length[number] >= LONGEST:
         return NO_MEMORY
-    status = take_apart(s, w, begin, begin + documents.length[number], detail, &where)
+    status = take_apart(s, w, begin, begin + documents.length[number], want_bounds, detail, &where)
     if status == BAD_BYTES:
         detail[0] = <uint32_t> (where - begin)
     return status
@@ -162,7 +176,7 @@ def hash_documents(
             if n_rows == most_rows:
                 status = NO_ROOM
                 break
-            status = next_document(s, &w, documents, number, &detail)
+            status = next_document(s, &w, documents, number, False, &detail)
             if status == FINE:
                 status = collect_keys(s, &w)
             if status:

@@ -154,7 +154,7 @@ def name_documents(
     memset(&w, 0, sizeof(Work))
     with nogil:
         while number < stop:
-            status = next_document(s, &w, documents, number, &detail)
+            status = next_document(s, &w, documents, number, True, &detail)
             if status == FINE and not names.count_all(s, &w):
                 status = NO_MEMORY
             if status:

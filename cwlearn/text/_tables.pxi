@@ -105,8 +105,8 @@ cdef class StopWords:
         free(self.sizes)
 
 
-cdef inline bint is_stop_word(const Plan* s, uint32_t hash, Place token, Py_ssize_t size) noexcept nogil:
-    cdef uint32_t place = hash & s.stop_mask
+cdef inline bint is_stop_word(const Plan* s, Place token, Py_ssize_t size) noexcept nogil:
+    cdef uint32_t place = murmur(token, size) & s.stop_mask
     while s.stop_places[place]:
         if s.stop_sizes[place] == size and memcmp(s.stop_text + s.stop_places[place] - 1, token, size) == 0:
             return True

@@ -1,15 +1,18 @@
-"""Documents to tokens, characters and n-grams: a part of `_hashing.pyx`."""
+"""Documents to tokens or characters: a part of `_hashing.pyx`."""
 
 cdef struct Work:             # where a document is worked on
     Bytes text                # tokens with one space between them, or characters
-    Numbers bounds            # where each token, or character, begins in `text`, and an end
+    Numbers bounds            # where each token, or character, begins in `text`, and an end; see also `ascii`
     Numbers pads              # characters within word boundaries: which of them are the spaces around words
     Numbers keys              # of n-grams: 2 * column + (1 if its sign is negative)
     Numbers spare
+    Numbers quads             # of characters: the four bytes from each on
+    Numbers states            # of their hashes
     Doubles weights           # in float64, before they are rounded
     Py_ssize_t start          # of the token that is open, in `text`
     Py_ssize_t characters     # of the token that is open
     Py_ssize_t run            # white-space characters in a row
+    bint ascii                # the text is cut into characters of one byte, of which there are no bounds
 
 
 cdef void free_work(Work* w) noexcept nogil:
@@ -18,6 +21,8 @@ cdef void free_work(Work* w) noexcept nogil:
     free(w.pads.data)
     free(w.keys.data)
     free(w.spare.data)
+    free(w.quads.data)
+    free(w.states.data)
     free(w.weights.data)
 
 
@@ -29,31 +34,111 @@ cdef inline uint32_t key_of(const Plan* s, uint32_t hash) noexcept nogil:
     return column << 1 | (negative and s.signs)
 
 
-cdef inline bint close_token(const Plan* s, Work* w) noexcept nogil:
-    """End the token that is open: keep it, with its key, unless it is too short or a stop word."""
-    cdef Py_ssize_t size = w.text.size - w.start
-    cdef uint32_t hash
-    if w.characters < s.least:
-        w.text.size = w.start
-        w.characters = 0
-        return True
+cdef inline void close_token(const Plan* s, Work* w, int least) noexcept nogil:
+    """End the token that is open: keep it, unless it is too short or a stop word; there is room for it."""
+    cdef Place token = w.text.data + w.start
+    if w.characters >= least and not (s.has_stop_words and is_stop_word(s, token, w.text.size - w.start)):
+        w.bounds.data[w.bounds.size] = <uint32_t> w.start
+        w.bounds.size += 1
+        w.text.data[w.text.size] = c" "
+        w.start = w.text.size + 1
+    w.text.size = w.start
     w.characters = 0
-    if not (reserve(&w.bounds, 2) and reserve(&w.keys, 1)):
-        return False
-    if s.low == 1 or s.has_stop_words:
-        hash = murmur(w.text.data + w.start, size)
-        if s.has_stop_words and is_stop_word(s, hash, w.text.data + w.start, size):
-            w.text.size = w.start
-            return True
-        if s.low == 1:
-            w.keys.data[w.keys.size] = key_of(s, hash)
-            w.keys.size += 1
-    w.bounds.data[w.bounds.size] = <uint32_t> w.start
-    w.bounds.size += 1
-    w.text.data[w.text.size] = c" "
-    w.text.size += 1
-    w.start = w.text.size
+
+
+cdef Place take_ascii(const Plan* s, Work* w, Place p, Place end, bint by_space, int least) noexcept nogil:
+    """Make tokens of ASCII; return where it ends.  There is room for all of it."""
+    cdef uint8_t[64] rest
+    cdef uint8_t[64 + 16] lowered
+    cdef uint64_t letters, others, ahead
+    cdef uint8_t* out
+    cdef int size, at, run, k
+    while p < end:
+        size = 64
+        if end - p < 64:
+            size = <int> (end - p)
+            memcpy(rest, p, size)
+            letters = cwlearn_classify(rest, lowered, s.lowercase, by_space, &others)
+            letters &= (<uint64_t> 1 << size) - 1
+            others &= (<uint64_t> 1 << size) - 1
+        else:
+            letters = cwlearn_classify(p, lowered, s.lowercase, by_space, &others)
+        if others:
+            size = cwlearn_first_bit(others)
+            letters &= (<uint64_t> 1 << size) - 1
+        at = 0
+        while at < size:
+            ahead = letters >> at
+            if not ahead & 1:
+                if w.characters:
+                    close_token(s, w, least)
+                if not ahead:
+                    break
+                at += cwlearn_first_bit(ahead)
+                ahead = letters >> at
+            run = 64 - at if ~ahead == 0 else cwlearn_first_bit(~ahead)
+            out = w.text.data + w.text.size
+            memcpy(out, lowered + at, 16)    # more than there are, perhaps, which is faster than the right number
+            for k in range(16, run, 16):
+                memcpy(out + k, lowered + at + k, 16)
+            w.text.size += run
+            w.characters += run
+            at += run
+        p += size
+        if others:
+            break
+    return p
+
+
+cdef bint take_ascii_characters(const Plan* s, Work* w, Place p, Place end) noexcept nogil:
+    """Make characters of a document that is ASCII; False if it is not."""
+    cdef uint8_t[64] rest
+    cdef uint8_t[64] lowered
+    cdef uint64_t spaces, others
+    cdef uint64_t before = 0                 # 1: the character before is white space
+    cdef int size, k
+    while p < end:
+        size = 64
+        if end - p < 64:
+            size = <int> (end - p)
+            memset(rest, c"x", 64)
+            memcpy(rest, p, size)
+            spaces = ~cwlearn_classify(rest, lowered, s.lowercase, True, &others)
+        else:
+            spaces = ~cwlearn_classify(p, lowered, s.lowercase, True, &others)
+        if others:
+            return False
+        if not spaces & (spaces << 1 | before):
+            memcpy(w.text.data + w.text.size, lowered, 64)
+            w.text.size += size
+            w.run = spaces >> (size - 1) & 1
+        else:
+            for k in range(size):
+                if not spaces >> k & 1:
+                    w.run = 0
+                else:
+                    w.run += 1
+                    if w.run > 1:            # the second one in a row: both become a space
+                        w.text.data[w.text.size - 1] = c" "
+                        continue
+                w.text.data[w.text.size] = lowered[k]
+                w.text.size += 1
+        before = spaces >> (size - 1) & 1
+        p += size
     return True
+
+
+cdef bint take_all_ascii(const Plan* s, Work* w, Place p, Place end) noexcept nogil:
+    """Cut a document that is ASCII into characters; False if it is not, or if n-grams need bounds."""
+    if s.analyzer == CHARACTERS:
+        w.ascii = take_ascii_characters(s, w, p, end)
+    elif s.low > 1:                          # the space between two words is a character of both
+        w.text.data[0] = c" "
+        w.text.size = w.start = 1
+        w.ascii = take_ascii(s, w, p, end, True, 1) == end
+        if w.ascii and w.characters:
+            close_token(s, w, 1)
+    return w.ascii
 
 
 cdef inline bint put_in_word(const Plan* s, Work* w, Place p, int length, bint letter) noexcept nogil:
@@ -62,8 +147,9 @@ cdef inline bint put_in_word(const Plan* s, Work* w, Place p, int length, bint l
         memcpy(w.text.data + w.text.size, p, length)
         w.text.size += length
         w.characters += 1
-        return True
-    return not w.characters or close_token(s, w)
+    elif w.characters:
+        close_token(s, w, s.least)
+    return True
 
 
 cdef inline bint put_character(const Plan* s, Work* w, Place p, int length, bint space) noexcept nogil:
@@ -119,83 +205,35 @@ cdef inline bint put(const Plan* s, Work* w, Place p, int length, uint32_t code)
     return put_character(s, w, p, length, (flags & IS_SPACE) != 0)
 
 
-cdef int take_apart(const Plan* s, Work* w, Place p, Place end, uint32_t* detail, Place* where) noexcept nogil:
+cdef int take_apart(
+    const Plan* s, Work* w, Place p, Place end, bint want_bounds, uint32_t* detail, Place* where,
+) noexcept nogil:
     """Make tokens, or characters, of a document; `where` is the place of what ended it early."""
-    cdef uint32_t code = 0
-    cdef int32_t other
-    cdef int length
-    cdef uint8_t[8] bytes_of
-    cdef uint8_t b
-    cdef uint8_t* out
-    cdef Place q
-    cdef Place q_end
-    w.text.size = w.bounds.size = w.pads.size = w.keys.size = 0
-    w.start = w.characters = w.run = 0
-    if not reserve(&w.text, (end - p) + 512):
+    cdef uint8_t blank = c" "
+    cdef int status
+    cdef Place later                         # up to here, characters are taken one by one
+    clear(w)
+    if not reserve(&w.text, (end - p) + 512) or not reserve(&w.bounds, (end - p) // 2 + 64):
         return NO_MEMORY
+    if s.analyzer != WORDS and not want_bounds:
+        if take_all_ascii(s, w, p, end):
+            return FINE
+        clear(w)
+    later = p
     while p < end:
         # There is room for all that is left, and some more, if it is ASCII.
-        if s.analyzer == WORDS:
-            q = p
-            out = w.text.data + w.text.size
-            while p < end and s.letter[p[0]]:
-                out[0] = s.lower[p[0]]
-                out += 1
-                p += 1
-            w.text.size += p - q
-            w.characters += p - q
-            if p == end:
-                break
-            if p[0] < 0x80:
-                if w.characters and not close_token(s, w):
-                    return NO_MEMORY
-                p += 1
-                continue
-        elif p[0] < 0x80:
-            bytes_of[0] = s.lower[p[0]]
-            if not put_character(s, w, bytes_of, 1, s.space[p[0]]):
-                return NO_MEMORY
-            p += 1
+        if s.analyzer == WORDS and p >= later:
+            p = take_ascii(s, w, p, end, s.by_space, s.least)
+            later = p + 32
             continue
-        length = decoded(p, end, &code)
         where[0] = p
-        if not length:
-            return BAD_BYTES
-        if not cwlearn_is_published(s.published + (code >> 8)):
-            detail[0] = code >> 8
-            return NO_PAGE
-        if code == SIGMA and s.lowercase:
-            return CAPITAL_SIGMA
-        if w.text.size > MOST_TEXT or not reserve(&w.text, (end - p) + 512):
-            return NO_MEMORY
-        other = s.replacements[code]
-        if other == 0:
-            if not put(s, w, p, length, code):
-                return NO_MEMORY
-        elif other > 0:
-            if not put(s, w, bytes_of, encoded(<uint32_t> other, bytes_of), <uint32_t> other):
-                return NO_MEMORY
-        else:
-            q = s.expansions - other
-            q_end = q + 1 + q[0]
-            q += 1
-            while q < q_end:
-                if q[0] < 0x80:
-                    code = q[0]
-                    if not put(s, w, q, 1, code):
-                        return NO_MEMORY
-                    q += 1
-                else:
-                    b = <uint8_t> decoded(q, q_end, &code)
-                    if not put(s, w, q, b, code):
-                        return NO_MEMORY
-                    q += b
-        p += length
-    if s.analyzer == WORDS and w.characters and not close_token(s, w):
-        return NO_MEMORY
+        status = take_character(s, w, &p, end, detail)
+        if status:
+            return status
+    if s.analyzer == WORDS and w.characters:
+        close_token(s, w, s.least)
     if s.analyzer == BOUNDED and w.bounds.size and w.run == 0:
-        bytes_of[0] = c" "
-        if not reserve(&w.text, 4) or not put_character(s, w, bytes_of, 1, True):
+        if not reserve(&w.text, 4) or not put_character(s, w, &blank, 1, True):
             return NO_MEMORY
     if not reserve(&w.bounds, 1):
         return NO_MEMORY
@@ -204,57 +242,50 @@ cdef int take_apart(const Plan* s, Work* w, Place p, Place end, uint32_t* detail
     return FINE
 
 
-cdef bint add_word_ngrams(const Plan* s, Work* w) noexcept nogil:
-    cdef Py_ssize_t tokens = w.bounds.size
-    cdef Py_ssize_t n, i
-    cdef uint32_t* bounds = w.bounds.data
-    cdef uint32_t* keys
-    for n in range(s.low if s.low > 1 else 2, (s.high if s.high < tokens else tokens) + 1):
-        if not reserve(&w.keys, tokens - n + 1):
-            return False
-        keys = w.keys.data + w.keys.size
-        for i in range(tokens - n + 1):
-            keys[i] = key_of(s, murmur(w.text.data + bounds[i], bounds[i + n] - 1 - bounds[i]))
-        w.keys.size += tokens - n + 1
-    return True
+cdef void clear(Work* w) noexcept nogil:
+    w.text.size = w.bounds.size = w.pads.size = w.keys.size = 0
+    w.start = w.characters = w.run = 0
+    w.ascii = False
 
 
-cdef bint add_character_ngrams(const Plan* s, Work* w) noexcept nogil:
-    cdef Py_ssize_t length = w.bounds.size
-    cdef Py_ssize_t n, i
-    cdef uint32_t* bounds = w.bounds.data
-    cdef uint32_t* keys
-    for n in range(s.low, (s.high if s.high < length else length) + 1):
-        if not reserve(&w.keys, length - n + 1):
-            return False
-        keys = w.keys.data + w.keys.size
-        for i in range(length - n + 1):
-            keys[i] = key_of(s, murmur(w.text.data + bounds[i], bounds[i + n] - bounds[i]))
-        w.keys.size += length - n + 1
-    return True
-
-
-cdef bint add_bounded_ngrams(const Plan* s, Work* w) noexcept nogil:
-    """N-grams of characters within each word and the space on each side of it; one longer than that counts once."""
-    cdef Py_ssize_t k, n, i, first, length
-    cdef uint32_t* bounds = w.bounds.data
-    cdef uint32_t* keys
-    for k in range(w.pads.size - 1):
-        first = w.pads.data[k]
-        length = w.pads.data[k + 1] + 1 - first
-        for n in range(s.low, s.high + 1):
-            if n >= length:
-                if not reserve(&w.keys, 1):
-                    return False
-                w.keys.data[w.keys.size] = key_of(
-                    s, murmur(w.text.data + bounds[first], bounds[first + length] - bounds[first]))
-                w.keys.size += 1
-                break
-            if not reserve(&w.keys, length - n + 1):
-                return False
-            keys = w.keys.data + w.keys.size
-            for i in range(length - n + 1):
-                keys[i] = key_of(
-                    s, murmur(w.text.data + bounds[first + i], bounds[first + i + n] - bounds[first + i]))
-            w.keys.size += length - n + 1
-    return True
+cdef int take_character(const Plan* s, Work* w, Place* place, Place end, uint32_t* detail) noexcept nogil:
+    """Go on with the next character of a document."""
+    cdef Place p = place[0]
+    cdef Place q
+    cdef Place q_end
+    cdef uint32_t code = p[0]
+    cdef uint8_t[8] text
+    cdef int32_t other
+    cdef int length = 1
+    cdef bint fits
+    if code < 0x80:
+        text[0] = s.lower[code]
+        place[0] = p + 1
+        return FINE if put(s, w, text, 1, code) else NO_MEMORY
+    length = decoded(p, end, &code)
+    if not length:
+        return BAD_BYTES
+    if not cwlearn_is_published(s.published + (code >> 8)):
+        detail[0] = code >> 8
+        return NO_PAGE
+    if code == SIGMA and s.lowercase:
+        return CAPITAL_SIGMA
+    if w.text.size > MOST_TEXT or not reserve(&w.text, (end - p) + 512) or not reserve(&w.bounds, (end - p) // 2 + 512):
+        return NO_MEMORY
+    place[0] = p + length
+    other = s.replacements[code]
+    if other == 0:
+        fits = put(s, w, p, length, code)
+    elif other > 0:
+        fits = put(s, w, text, encoded(<uint32_t> other, text), <uint32_t> other)
+    else:
+        q = s.expansions - other
+        q_end = q + 1 + q[0]
+        q += 1
+        fits = True
+        while fits and q < q_end:
+            code = q[0]
+            length = 1 if code < 0x80 else decoded(q, q_end, &code)
+            fits = put(s, w, q, length, code)
+            q += length
+    return FINE if fits else NO_MEMORY
