@@ -34,7 +34,7 @@ class Labels:
             return Targets()
         if learner.classes.dtype.kind not in "biuf":
             raise DataError(
-                f"the labels of the model are {', '.join(learner.label_names)}, but labels of svmlight text are numbers"
+                f"the labels of the model are {listed(learner.label_names)}, but labels of svmlight text are numbers"
             )
         try:
             return cls(dict(zip(map(label_value, learner.classes.tolist()), learner.label_names, strict=True)))
