@@ -18,7 +18,7 @@ from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
 from cwlearn.core.states.base import NONE, KernelRule, LinearState
 from cwlearn.core.training import Training, check_update, orders
-from cwlearn.errors import DataError
+from cwlearn.errors import DataError, listed
 
 # Work between two looks at signals and the progress bar, in nonzeros: long enough to cost nothing, short enough for
 # Ctrl-C.
@@ -88,7 +88,7 @@ class Learner(Model):
             for number, rows in enumerate(counts):
                 weights[number] = sum(counts) / (len(labels) * rows) if rows else 1.0
         elif unknown := [label for label in class_weight if label not in labels]:
-            raise ValueError(f"class_weight names {unknown[0]!r}, which is not one of the labels {labels}")
+            raise ValueError(f"class_weight names {unknown[0]!r}, which is not one of the labels {self._listed_classes()}")
         else:
             for label, weight in class_weight.items():
                 weights[labels.index(label)] = weight
@@ -107,8 +107,12 @@ class Learner(Model):
         unknown = np.asarray(self.classes[numbers] != labels)
         if unknown.any():
             row = int(np.flatnonzero(unknown)[0])
-            raise DataError(f"label {plain(labels[row])!r} is not one of the labels {self.classes.tolist()}", row=row)
+            raise DataError(f"label {plain(labels[row])!r} is not one of the labels {self._listed_classes()}", row=row)
         return numbers
+
+    def _listed_classes(self) -> str:
+        """The labels for a message; the first ones of very many."""
+        return f"[{listed([repr(label) for label in self.classes.tolist()])}]"
 
     def encode(self, labels: NDArray[Any]) -> NDArray[np.float64]:
         """Labels as the kernel takes them: +1 and -1 for two, their numbers for more.  Targets stay as they are."""

@@ -135,12 +135,16 @@ class Model:
 
         It has the averaged mean, or the prior that the rows suggest, if the rule asks for one of them.
         """
-        statistics, derived, state = self.statistics, self._derived, self.state
+        derived, state = self._derived, self.state
         if not self.derives:
             return state
         assert isinstance(state, DiagonalState)  # no other state takes such rules
-        if derived is None or derived[0] != statistics:  # rows have been learned since
-            derived = self._derived = (statistics, state.changed(partial(self.turn_into_predicting, statistics)))
+        if derived is None or derived[0] != self.statistics:  # rows have been learned since
+            with self.lock:  # weights and counts are of the same moment
+                derived, statistics = self._derived, self.statistics
+                if derived is None or derived[0] != statistics:
+                    derived = (statistics, state.changed(partial(self.turn_into_predicting, statistics)))
+                    self._derived = derived
         return derived[1]
 
     @property

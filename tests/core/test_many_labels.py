@@ -7,6 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
+import cwlearn as package
 from cwlearn.cli import predict as cli_predict
 from cwlearn.cli.parser import VERBS, module_of
 from cwlearn.core import model as model_module
@@ -142,6 +143,18 @@ def test_x10_evaluate_lists_all_of_many_labels_for_few_rows(many):
     assert report["rows"] == 10 == sum(rows for _, _, rows in report["confusion_pairs"])
     assert len(report["labels"]) == N_LABELS
     assert report["confusion"] is None
+
+
+def test_x10_an_error_lists_the_first_of_many_labels(tmp_path):
+    X, text = np.eye(300), tmp_path / "data.svm"
+    text.write_text("1 1:1\n")
+    model = package.AROWClassifier(epochs=1).fit(X, [f"label {number:03}" for number in range(300)])
+    model.save(tmp_path / "m.npz")
+    with pytest.raises(ValueError, match=r"'x' is not one of the labels \['label 000', .* and 280 more\]"):
+        model.partial_fit(X[:1], ["x"])
+    with pytest.raises(ValueError, match=r"names 'x', which is not one of the labels .* and 280 more\]"):
+        package.AROWClassifier(class_weight={"x": 2}).fit(X, range(300))
+    assert "label 019 and 280 more, but labels of svmlight" in fail("evaluate", text, "-m", tmp_path / "m.npz")
 
 
 @pytest.mark.parametrize("verb", [*VERBS])

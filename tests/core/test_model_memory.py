@@ -228,6 +228,29 @@ def test_x09_a_kernel_of_many_labels_says_what_it_needs(tmp_path, small_steps):
     assert peak > 20 * (tmp_path / "m.npz").stat().st_size
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "chi2"])
+def test_x09_a_kernel_takes_no_memory_for_features_without_values(kernel, tmp_path):
+    """Neither the number of features in a file nor an index of a text, far above all others, costs anything."""
+    X, y = random_rows()
+    learner = Learner(rules.AROW(), Training(), np.unique(y), 25, KernelOptions(kernel=kernel))
+    learner.learn(rows_of(abs(X), learner), y)
+    model_file.save(learner, tmp_path / "near.npz")
+    forged(tmp_path / "far.npz", learner, lambda header, _: header.update(n_features=10**15))
+    lines = ["1 3:1 7:2", "1 7:1 {}:0.5", "1 {}:2"]
+    for place, index in (("near", 2000), ("far", 10**12)):
+        (tmp_path / f"{place}.svm").write_text("\n".join(lines).format(index, index))
+
+    def margins(text, model):
+        return succeed("predict", tmp_path / f"{text}.svm", "-m", tmp_path / f"{model}.npz", "--margin", "-q").out
+
+    margins("near", "near")  # so that all modules are there
+    expected, usual = peak_of(lambda: margins("near", "near"))
+    for text, model in (("far", "near"), ("near", "far"), ("far", "far")):
+        found, peak = peak_of(lambda text=text, model=model: margins(text, model))
+        assert found == expected
+        assert peak < usual + (1 << 20)
+
+
 def brute_force(learner, most):
     """The heaviest weights of a learner in memory, as (label, feature, weight, variance)."""
     state = learner.predictor

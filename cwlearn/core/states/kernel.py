@@ -48,6 +48,8 @@ FEW_FEATURES = 1024  # matrices with at most so many columns are always dense
 DENSE = 0.1  # others are dense if at least this part of their values is not 0
 ROW_BYTES = 1024  # memory of a kept row beside its numbers: Python objects
 
+NO_COLUMNS = np.empty(0, np.int64)
+
 Row = tuple[NDArray[np.int64], NDArray[np.float64]]  # columns and values
 
 
@@ -99,15 +101,27 @@ class KernelState(ProjectedState):
     # -- kernels -------------------------------------------------------------------------------------------------------
 
     def _matrices(self, rows: list[Row], width: int) -> tuple[Any, Any]:
-        """Rows and the kept rows as matrices: both CSR, if they are sparse and the kernel takes CSR, or both dense."""
+        """Rows and the kept rows as matrices: both CSR, if they are sparse and the kernel takes CSR, or both dense.
+
+        A row of text or a model file may have a column far above all others.  So columns are counted anew where there
+        are more of them than values: time and memory do not depend on the largest one.
+        """
+        kernel = self.options.kernel
         values = sum(len(values) for _, values in rows)
-        sparse = self.options.kernel in TAKE_CSR and width > FEW_FEATURES and values < DENSE * len(rows) * width
-        x, kept = (_csr(some, width) for some in (rows, self.kept))
+        sparse = kernel in TAKE_CSR and width > FEW_FEATURES and values < DENSE * len(rows) * width
+        kept = self.kept
+        if width > values + sum(len(values) for _, values in kept) and (
+            sparse or not (callable(kernel) or kernel in TAKE_CSR)
+        ):
+            used = np.unique(np.concatenate([NO_COLUMNS, *(columns for columns, _ in (*rows, *kept))]))
+            rows, kept = ([(np.searchsorted(used, columns), v) for columns, v in some] for some in (rows, kept))
+            width = max(1, len(used))
+        x, y = (_csr(some, width) for some in (rows, kept))
         if sparse:
-            return x, kept
-        size = 8 * width * (len(rows) + len(self.kept))
-        check_memory(size, size, f"{len(rows) + len(self.kept):,} rows of {width:,} features", "sparse kernels")
-        return x.toarray(), kept.toarray()
+            return x, y
+        size = 8 * width * (len(rows) + len(kept))
+        check_memory(size, size, f"{len(rows) + len(kept):,} rows of {width:,} features", "sparse kernels")
+        return x.toarray(), y.toarray()
 
     def gram(self, A: Any, B: Any, bias: float) -> NDArray[np.float64]:
         """The kernels of the rows of two matrices, plus what the intercept adds."""
@@ -127,7 +141,7 @@ class KernelState(ProjectedState):
                     B,
                     options.kernel,
                     filter_params=True,
-                    gamma=self.gamma,
+                    gamma=1 / max(1, self.n_features) if self.gamma is None else self.gamma,
                     degree=options.degree,
                     coef0=options.coef0,
                 )
@@ -232,7 +246,7 @@ class KernelState(ProjectedState):
             "gamma": np.array([self.gamma or 0.0]),
             "priors": np.array([block.a for block in blocks]),
             "indptr": np.cumsum([0, *(len(columns) for columns, _ in kept)]),
-            "indices": np.concatenate([np.empty(0, np.int64), *(columns for columns, _ in kept)]),
+            "indices": np.concatenate([NO_COLUMNS, *(columns for columns, _ in kept)]),
             "values": np.concatenate([NONE, *(values for _, values in kept)]),
             "counts": np.array([block.n for block in blocks]),
             "members": np.concatenate([block.members[: block.n] for block in blocks]),
@@ -380,6 +394,6 @@ def _row(rows: Rows, i: int) -> Row:
 
 def _csr(rows: list[Row], width: int) -> Any:
     bounds = np.cumsum([0, *(len(columns) for columns, _ in rows)])
-    columns = np.concatenate([np.empty(0, np.int64), *(columns for columns, _ in rows)])
+    columns = np.concatenate([NO_COLUMNS, *(columns for columns, _ in rows)])
     values = np.concatenate([NONE, *(values for _, values in rows)])
     return csr_matrix((values, columns, bounds), shape=(len(rows), width))
