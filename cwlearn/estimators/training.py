@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from typing import TypeVar
 
 from sklearn.utils import check_random_state
 
 from cwlearn.core.class_labels import listed_labels, text_labels
 from cwlearn.core.parameters import read_size
-from cwlearn.core.training import check_update
+from cwlearn.core.training import check_class_weight, check_update
 from cwlearn.estimators.base import Linear, warn_of_unsolved
 from cwlearn.text.labels import labels_for
 from cwlearn.text.monitor import BarMonitor
@@ -87,11 +88,13 @@ def train_svmlight(
         raise TypeError(f"expected a linear estimator of cwlearn, such as AROWClassifier(), got {estimator!r}")
     rule, training, _ = estimator._options()
     check_update(rule, training)  # before any data are read
+    check_class_weight(rule)
     go_on = training.warm_start and estimator.__sklearn_is_fitted__()
     texts = None
     if labels is not None:
         known = estimator._learner.classes if go_on else None
         texts = text_labels(listed_labels(labels, rule.task, known, numeric=True))
+    monitor = BarMonitor(quiet=not training.verbose)
     run = Run(
         paths,
         rule,
@@ -100,10 +103,11 @@ def train_svmlight(
         Resources(n_features, hash_bits, read_size(memory) if isinstance(memory, str) else memory, threads),
         labels_for(rule, texts),
         estimator._learner if go_on else None,
-        BarMonitor(quiet=not training.verbose),
+        monitor,
         check_random_state(estimator.random_state),
     )
     unsolved = estimator._learner.statistics["unsolved"] if go_on else 0
-    estimator._adopt(run.train())
+    with closing(monitor):
+        estimator._adopt(run.train())
     warn_of_unsolved(estimator._learner.statistics["unsolved"] - unsolved)
     return estimator
