@@ -17,6 +17,7 @@ from cwlearn.core import model_file
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import COUNT
 from cwlearn.core.states.base import LinearState, Weights
+from cwlearn.core.weights import heaviest
 from cwlearn.errors import listed, shown
 from cwlearn.utils.messages import put, put_json
 
@@ -188,15 +189,13 @@ class WeightSummary:
         if not len(more[0]):
             return
         so_far = (self._labels, self._lines, self._means, self._variances)
-        labels, lines, means, variances = (np.concatenate(pair) for pair in zip(so_far, more, strict=True))
-        order = np.lexsort((lines, -np.abs(means), labels))
-        labels = labels[order]
-        rank = np.arange(len(order)) - np.searchsorted(labels, labels)
-        last = rank == self._n_heaviest - 1
-        self._thresholds[labels[last]] = np.abs(means[order][last])
-        order = order[rank < self._n_heaviest]
-        self._labels = labels[rank < self._n_heaviest]
-        self._lines, self._means, self._variances = lines[order], means[order], variances[order]
+        parts = [np.concatenate(pair) for pair in zip(so_far, more, strict=True)]
+        kept = heaviest(parts[2], self._n_heaviest, parts[0])
+        self._labels, self._lines, self._means, self._variances = (part[kept] for part in parts)
+        counts = np.bincount(self._labels, minlength=len(self._thresholds))
+        lightest = np.cumsum(counts) - 1  # of each label
+        full = counts == self._n_heaviest
+        self._thresholds[full] = np.abs(self._means[lightest[full]])
 
     @property
     def intercept(self) -> Any:

@@ -31,7 +31,7 @@ class TerminalMonitor(BarMonitor):
         self._table = Table() if table else None
         self._minutes, self._checkpoint = minutes, checkpoint
         self.keeps_progress = checkpoint is not None
-        self._saved_at = self._start
+        self._saved_at = time.monotonic()
         self.kept = 0  # rows that the last checkpoint has learned from
         self._busy = self._stopping = False
         self.torn = False  # a block of rows was interrupted, so the state may be half changed

@@ -12,7 +12,7 @@ from cwlearn.core.parameters import LabelError, label_value
 from cwlearn.core.rule import Rule
 from cwlearn.core.rules import RULES, TASKS
 from cwlearn.core.text_options import TextOptions
-from cwlearn.core.training import BUILT_WITH, Training, check_update
+from cwlearn.core.training import BUILT_WITH, Training, check_class_weight, check_update
 from cwlearn.errors import ModelError, UsageError, listed, shown
 from cwlearn.text.resources import Resources
 from cwlearn.text.svmlight_errors import DECIMAL
@@ -54,6 +54,7 @@ def choose_options(arguments: argparse.Namespace, resumed: Learner | None) -> tu
     training_options.setdefault("shuffle", epochs > 1)
     rule, training = rule_class(**rule_options), Training(random_state=arguments.seed, **training_options)
     check_update(rule, training)
+    check_class_weight(rule)
     return rule, training
 
 

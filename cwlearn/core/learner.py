@@ -17,7 +17,7 @@ from cwlearn.core.parameters import plain
 from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
 from cwlearn.core.states.base import NONE, KernelRule, LinearState
-from cwlearn.core.training import Training, check_update, orders
+from cwlearn.core.training import Training, check_class_weight, check_update, orders
 from cwlearn.errors import DataError, listed
 
 # Work between two looks at signals and the progress bar, in nonzeros: long enough to cost nothing, short enough for
@@ -49,8 +49,8 @@ class Learner(Model):
             for name, (old, new) in built_with.items():
                 if old != new:
                     raise ValueError(
-                        f"{name} cannot change from {old!r} to {new!r} once learning has begun; fit with "
-                        f"warm_start=False begins anew"
+                        f"`{name}` cannot change from {old!r} to {new!r} once learning has begun; `fit` with "
+                        f"`warm_start=False` begins anew"
                     )
             self.rule, self.training, self.kernel = rule, training, kernel
             self.state.reconfigure(kernel)
@@ -82,13 +82,16 @@ class Learner(Model):
         class_weight, labels = getattr(self.rule, "class_weight", None), self.classes.tolist()
         if class_weight is None:
             return NONE
+        check_class_weight(self.rule)
         weights = np.ones(len(labels))
         if isinstance(class_weight, str):  # 'balanced', as in scikit-learn
             counts = counts or np.bincount(numbers, minlength=len(labels)).tolist()
             for number, rows in enumerate(counts):
                 weights[number] = sum(counts) / (len(labels) * rows) if rows else 1.0
         elif unknown := [label for label in class_weight if label not in labels]:
-            raise ValueError(f"class_weight names {unknown[0]!r}, which is not one of the labels {self._listed_classes()}")
+            raise ValueError(
+                f"`class_weight` names {unknown[0]!r}, which is not one of the labels {self._listed_classes()}"
+            )
         else:
             for label, weight in class_weight.items():
                 weights[labels.index(label)] = weight

@@ -155,7 +155,7 @@ def option(default: Any, check: Check, text: str, *, keyword_only: bool = False)
 def require(name: str, value: Any, check: Check) -> None:
     """Refuse a value that the check does not accept."""
     if not check.accepts(value):
-        raise ValueError(f"{name} must be {check.words}, got {value!r}")
+        raise ValueError(f"`{name}` must be {check.words}, got {value!r}")
 
 
 class Options:

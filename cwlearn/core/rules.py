@@ -277,7 +277,7 @@ class Logistic(WeightedRule, SecondOrderRule):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.covariance == "full" and not self.bayesian:
-            raise ValueError("covariance='full' needs bayesian=True: plain SGD learns no covariance")
+            raise ValueError("`covariance='full'` needs `bayesian=True`: plain SGD learns no covariance")
 
     @property
     def kind(self) -> str:

@@ -71,6 +71,12 @@ def check_update(rule: Rule, training: Training) -> None:
     """Refuse an exact update of several labels where it cannot be solved."""
     if training.multiclass_update == "exact" and not rule.solvable:
         raise ValueError(
-            f"multiclass_update='exact' is there for CW with form='variance' and projection='kl' or 'exact', and for "
-            f"passive-aggressive, not for these parameters of {rule.name}"
+            f"`multiclass_update='exact'` is there for CW with `form='variance'` and `projection='kl'` or "
+            f"`projection='exact'`, and for passive-aggressive, not for these parameters of {rule.name}"
         )
+
+
+def check_class_weight(rule: Rule) -> None:
+    """Refuse class weights where there is no loss that they could scale."""
+    if getattr(rule, "class_weight", None) is not None and not rule.takes_weights:
+        raise ValueError(f"`class_weight` scales a loss, and {rule.name} with `C=None` has none")

@@ -138,13 +138,13 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
         if sample_weight is None and not len(class_weights):
             return NONE
         if not learner.rule.takes_weights:
-            raise ValueError(f"{type(self).__name__} with C=None has no loss that weights can scale.")
+            raise ValueError(f"{type(self).__name__} with `C=None` has no loss that weights can scale.")
         weights = np.ones(len(y)) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
         if weights.shape != y.shape:
-            raise ValueError(f"sample_weight must have one entry for each of {len(y)} rows, got shape {weights.shape}")
+            raise ValueError(f"`sample_weight` must have {len(y)} entries, one for each row, got shape {weights.shape}")
         bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
         if len(bad):
-            raise ValueError(f"sample_weight must be finite and not negative, got {weights[bad[0]]} for row {bad[0]}")
+            raise ValueError(f"`sample_weight` must be finite and not negative, got {weights[bad[0]]} for row {bad[0]}")
         return weights * class_weights if len(class_weights) else weights
 
     # -- what was learned ----------------------------------------------------------------------------------------------

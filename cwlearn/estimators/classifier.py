@@ -37,7 +37,7 @@ class Classifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
 
     def _learn_more(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         if isinstance(getattr(self, "class_weight", None), str):
-            raise ValueError("class_weight='balanced' needs all rows at once: give partial_fit a dict by label.")
+            raise ValueError("`class_weight='balanced'` needs all rows at once: give `partial_fit` a dict by label.")
         first = not self.__sklearn_is_fitted__()
         if first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
@@ -47,7 +47,7 @@ class Classifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         with np.errstate(invalid="ignore"):  # scikit-learn makes integers of them, to see whether they are
             labels = self.classes_ if classes is None else self._classes_in(unique_labels(classes))
         if not first and not np.array_equal(labels, self.classes_):
-            raise ValueError(f"classes={classes!r} is not the same as on the first call: {self.classes_.tolist()}")
+            raise ValueError(f"`classes` {classes!r} is not the same as on the first call: {self.classes_.tolist()}")
         return self._partial_fit(X, y, labels, sample_weight)
 
     def _classes_in(self, y: NDArray[Any]) -> NDArray[Any]:

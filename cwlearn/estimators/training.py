@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from typing import TypeVar, overload
 
 from sklearn.utils import check_random_state
@@ -10,7 +11,7 @@ from sklearn.utils import check_random_state
 from cwlearn.core.class_labels import listed_labels, text_labels
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import read_size
-from cwlearn.core.training import check_update
+from cwlearn.core.training import check_class_weight, check_update
 from cwlearn.estimators.arow import AROWClassifier
 from cwlearn.estimators.base import Linear, warn_of_unsolved
 from cwlearn.estimators.classifier import LinearClassifier
@@ -179,12 +180,14 @@ def train(
         raise TypeError(f"expected a linear estimator of cwlearn, such as AROWClassifier(), got {estimator!r}")
     rule, training, _ = inner._options()
     check_update(rule, training)  # before any data are read
+    check_class_weight(rule)
     learner = inner._learner if training.warm_start and inner.__sklearn_is_fitted__() else None
     named = None
     if labels is not None:
         named = text_labels(listed_labels(labels, rule.task, None if learner is None else learner.classes))
     if texts is not None and hash_bits is None:
         hash_bits = texts.hash_bits
+    monitor = BarMonitor(quiet=not training.verbose)
     run = Run(
         paths,
         rule,
@@ -196,13 +199,14 @@ def train(
         Resources(n_features, hash_bits, read_size(memory) if isinstance(memory, str) else memory, threads),
         labels_for(rule, named),
         learner,
-        BarMonitor(quiet=not training.verbose),
+        monitor,
         check_random_state(inner.random_state),
         documents=None if texts is None else texts._documents(),
         only_documents=texts is not None,
     )  # fmt: skip
     unsolved = learner.statistics["unsolved"] if learner else 0
-    learner = run.train()
+    with closing(monitor):
+        learner = run.train()
     name_columns(learner, run.reader())
     warn_of_unsolved(learner.statistics["unsolved"] - unsolved)
     return _fitted(inner, texts, learner)

@@ -7,9 +7,11 @@ it returns learns epoch by epoch and predicts other rows of the data set.
 from __future__ import annotations
 
 import itertools
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -230,9 +232,23 @@ class EstimatorCandidate(Candidate):
         return _FittedEstimator(estimator.set_params(**unseeded), self.incremental, training_rows)
 
 
+# LIBLINEAR and LIBSVM draw random numbers from one generator for all threads: two fits at a time would share it, and
+# give other results every time.
+_SHARED_GENERATOR = threading.Lock()
+
+
+def _shares_generator(estimator: Any) -> bool:
+    """Whether the estimator, or a part of it, learns by LIBLINEAR or LIBSVM."""
+    return any(
+        type(part).__module__.startswith("sklearn.svm.") or getattr(part, "solver", None) == "liblinear"
+        for part in (estimator, *estimator.get_params().values())
+    )
+
+
 class _FittedEstimator(FittedCandidate):
     def __init__(self, estimator: Any, incremental: bool, training_rows: TrainingRows) -> None:
         super().__init__(training_rows)
+        self._turns = _SHARED_GENERATOR if _shares_generator(estimator) else nullcontext()
         self._estimator, self._incremental = estimator, incremental
         self._X = self.data_set.matrix(training_rows.indices)
         self._y = self.data_set.classes[training_rows.labels[training_rows.indices]]
@@ -240,7 +256,8 @@ class _FittedEstimator(FittedCandidate):
     def _fit_epoch(self) -> None:
         if self._incremental:
             self._estimator.partial_fit(self._X, self._y, classes=self.data_set.classes)
-        else:
+            return
+        with self._turns:
             self._estimator.fit(self._X, self._y)
 
     def predict(self, rows: slice) -> NDArray[np.int64]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
@@ -46,7 +45,6 @@ class BarMonitor(Monitor):
     def __init__(self, quiet: bool) -> None:
         self._bar = ProgressBar(quiet)
         self._unit = "B"
-        self._start = time.monotonic()
 
     def begin(self, what: str, total: int | None, unit: str) -> None:
         self._unit = unit
@@ -72,5 +70,4 @@ class BarMonitor(Monitor):
         """What is shown beside the bar."""
         if run.learner is None or not run.learner.statistics["rows"]:
             return {}
-        speed = run.done / max(1e-9, time.monotonic() - self._start)
-        return {"rows/s": f"{speed:.3g}", "error": f"{run.learner.progressive_error():.4g}"}
+        return {"error": f"{run.learner.progressive_error():.4g}"}

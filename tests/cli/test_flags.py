@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-import traceback
 import warnings
 
 import pytest
 
-from cwlearn.cli import main as cli
-from cwlearn.cli import predict as cli_predict
 from cwlearn.cli.flags import flag, rendered
 from cwlearn.cli.parser import VERBS, parser_of
-from cwlearn.core.learner import Learner
-from cwlearn.core.states import diagonal
 from cwlearn.errors import DataError, UsageError
-from tests.text_cases import cwlearn, fail, succeed
+from tests.text_cases import cwlearn, fail
 
 NOT_OPTIONS = {
     "data", "debug", "help", "help_all", "json", "margin", "model", "models", "no_labels", "output", "proba", "quiet",
@@ -67,21 +61,3 @@ def test_errors_of_every_kind_name_flags(error, model, monkeypatch):
 def test_warnings_name_flags(model, monkeypatch):
     monkeypatch.setattr("cwlearn.cli.inspect.run", lambda arguments: warnings.warn("`max_bad` reached", stacklevel=1))
     assert cwlearn("inspect", model).err == "cwlearn: warning: --max-bad reached\n"
-
-
-def test_a_row_passes_few_functions_from_main_to_the_kernel_that_predicts(text, model, monkeypatch, capsysbinary):
-    stacks = []
-    original = diagonal.margin_rows
-
-    def recorded(*arguments):
-        stacks.append([frame.name for frame in traceback.extract_stack(sys._getframe(1))])
-        return original(*arguments)
-
-    monkeypatch.setattr(diagonal, "margin_rows", recorded)
-    succeed("predict", text, "-m", model)
-    assert stacks
-    for stack in stacks:
-        functions = stack[stack.index(cli.main.__name__) :]
-        assert functions[1] == cli_predict.run.__name__
-        assert functions[-2] == Learner.margins.__name__
-        assert len(functions) <= 6

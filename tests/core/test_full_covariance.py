@@ -439,14 +439,14 @@ def test_memory_for_the_command_line_counts_the_matrix(tmp_path):
 
 
 def test_options_that_do_not_go_together_are_refused():
-    with pytest.raises(ValueError, match="covariance='full' needs bayesian=True"):
+    with pytest.raises(ValueError, match="`covariance='full'` needs `bayesian=True`"):
         package.LogisticClassifier(bayesian=False, covariance="full").fit([[1.0], [2.0]], [0, 1])
-    with pytest.raises(ValueError, match="covariance must be 'diagonal' or 'full', got 'banded'"):
+    with pytest.raises(ValueError, match="`covariance` must be 'diagonal' or 'full', got 'banded'"):
         package.AROWClassifier(covariance="banded").fit([[1.0], [2.0]], [0, 1])
     with pytest.raises(TypeError, match="unexpected keyword argument 'covariance'"):
         package.PerceptronClassifier(covariance="full")
     model = package.AROWClassifier(warm_start=True).fit([[1.0], [2.0]], [0, 1])
-    with pytest.raises(ValueError, match="covariance cannot change from 'diagonal' to 'full'"):
+    with pytest.raises(ValueError, match="`covariance` cannot change from 'diagonal' to 'full'"):
         model.set_params(covariance="full").fit([[1.0], [2.0]], [0, 1])
 
 

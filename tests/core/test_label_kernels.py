@@ -150,7 +150,7 @@ def test_an_exact_update_that_ends_early_moves_the_rivals_as_far_as_the_true_lab
 
 def test_only_some_rules_have_an_exact_update():
     for rule in (rules.CW(), rules.CW(form="variance", projection="l2"), rules.AROW(), rules.Perceptron(), rules.SOP()):
-        with pytest.raises(ValueError, match="multiclass_update='exact' is there for CW with form='variance'"):
+        with pytest.raises(ValueError, match="`multiclass_update='exact'` is there for CW with `form='variance'`"):
             new_learner(rule, n_labels=3, multiclass_update="exact")
 
 

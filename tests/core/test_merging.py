@@ -297,7 +297,7 @@ def test_models_that_cannot_be_merged_are_refused():
         package.merge([package.PerceptronClassifier().fit(X, [0, 1, 0])])
     with pytest.raises(TypeError, match="model 0: expected a linear estimator of cwlearn"):
         package.merge([package.KernelAROWClassifier().fit(X, [0, 1, 0])])
-    with pytest.raises(ValueError, match="how must be 'posterior' or 'kl' or 'l2', got 'mean'"):
+    with pytest.raises(ValueError, match="`how` must be 'posterior' or 'kl' or 'l2', got 'mean'"):
         package.merge([package.AROWClassifier().fit(X, [0, 1, 0])], how="mean")
     with pytest.raises(ModelError, match="no model to merge"):
         package.merge([])

@@ -119,7 +119,7 @@ def test_x09_the_limit_is_what_the_user_gives(tmp_path):
     model_file.save(learned(), small)
     model_file.load(small, 1)  # nor are a few megabytes, whatever the limit
     for limit in (0, -1, 1.5, True):
-        with pytest.raises(ValueError, match="max_memory must be a positive number of bytes"):
+        with pytest.raises(ValueError, match="`max_memory` must be a positive number of bytes"):
             model_file.load(path, limit)
     assert "must be a positive number of bytes" in fail("inspect", path, "--memory", "0", status=2)
 

@@ -129,12 +129,12 @@ def test_an_inexact_exact_update_from_text_is_a_warning(text, monkeypatch):
 
 def test_options_that_do_not_fit_the_rule_are_refused(iris):
     X, y = iris
-    with pytest.raises(ValueError, match="multiclass_update='exact' is there for CW with form='variance'"):
+    with pytest.raises(ValueError, match="`multiclass_update='exact'` is there for CW with `form='variance'`"):
         package.CWClassifier(multiclass_update="exact").fit(X, y)
     for wrong in (0, -1, 1.5, "all", True):
-        with pytest.raises(ValueError, match="n_constraints must be a positive integer or None"):
+        with pytest.raises(ValueError, match="`n_constraints` must be a positive integer or None"):
             package.CWClassifier(n_constraints=wrong).fit(X, y)
-    with pytest.raises(ValueError, match="multiclass_update must be 'sequential' or 'parallel' or 'exact'"):
+    with pytest.raises(ValueError, match="`multiclass_update` must be 'sequential' or 'parallel' or 'exact'"):
         package.CWClassifier(multiclass_update="both").fit(X, y)
     for many in (1000, 10**30):
         assert package.CWClassifier(n_constraints=many).fit(X, y).score(X, y) > 0.8  # as many as there are
@@ -328,7 +328,7 @@ def test_flags_of_several_labels(text):
         "train", text, "-m", text.with_name("m"), "--n-constraints", "x", status=2
     )
     message = fail("train", text, "-m", text.with_name("m"), "-a", "cw", "--multiclass-update", "exact", status=2)
-    assert "multiclass_update='exact' is there for" in message
+    assert "--multiclass-update exact is there for CW with --form variance" in message
     learned = trained(text, "-a", "cw", "--form", "variance", "--multiclass-update", "exact", "--n-constraints", "all")
     assert learned.training.multiclass_update == "exact"
     assert learned.training.n_constraints is None

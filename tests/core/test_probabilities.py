@@ -99,7 +99,7 @@ def test_sampling_converges_for_two_labels(iris):
         assert np.abs(sampled - model.predict_proba(X)).max() < 0.05
     sgd = package.LogisticClassifier(bayesian=False, random_state=0).fit(5 * X[50:], y[50:])
     np.testing.assert_allclose(sgd.predict_proba(X, draws=3, random_state=0), sgd.predict_proba(X), atol=1e-12)
-    with pytest.raises(ValueError, match="draws must be a positive integer, got 0"):
+    with pytest.raises(ValueError, match="`draws` must be a positive integer, got 0"):
         model.predict_proba(X, draws=0)
 
 

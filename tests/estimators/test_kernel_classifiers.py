@@ -397,12 +397,12 @@ def test_arrays_that_make_no_sense_are_refused(tmp_path, monkeypatch, change, me
     [
         (
             {"kernel": "precomputed"},
-            "kernel must be 'additive_chi2' or .* or a function of two matrices, got 'precomputed'",
+            "`kernel` must be 'additive_chi2' or .* or a function of two matrices, got 'precomputed'",
         ),
-        ({"gamma": -1.0}, "gamma must be a positive number or 'scale' or 'auto', got -1.0"),
-        ({"degree": 2.5}, "degree must be a positive integer, got 2.5"),
-        ({"coef0": np.nan}, "coef0 must be a finite number, got nan"),
-        ({"budget": 0}, "budget must be a positive integer or None, got 0"),
+        ({"gamma": -1.0}, "`gamma` must be a positive number or 'scale' or 'auto', got -1.0"),
+        ({"degree": 2.5}, "`degree` must be a positive integer, got 2.5"),
+        ({"coef0": np.nan}, "`coef0` must be a finite number, got nan"),
+        ({"budget": 0}, "`budget` must be a positive integer or None, got 0"),
     ],
 )
 def test_parameters_that_make_no_sense_are_refused(moons, parameters, message):
@@ -418,7 +418,7 @@ def test_parameters_of_the_linear_classes_are_not_offered():
 
 def test_what_was_learned_with_cannot_change(moons):
     model = package.KernelCWClassifier(warm_start=True).fit(*moons)
-    with pytest.raises(ValueError, match="kernel cannot change from 'rbf' to 'linear' once learning has begun"):
+    with pytest.raises(ValueError, match="`kernel` cannot change from 'rbf' to 'linear' once learning has begun"):
         model.set_params(kernel="linear").fit(*moons)
     model.set_params(kernel="rbf", budget=3).fit(*moons)
     assert model.n_kept_ == 3, "but the budget can"

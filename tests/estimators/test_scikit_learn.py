@@ -180,7 +180,7 @@ def test_weights_do_not_depend_on_the_chunks():
     for part in np.array_split(order, 30):
         chunked.partial_fit(X[part], labels[part], classes=["ham", "spam"], sample_weight=weights[part])
     assert (whole.coef_ == chunked.coef_).all()
-    with pytest.raises(ValueError, match="class_weight names 'eggs'"):
+    with pytest.raises(ValueError, match="`class_weight` names 'eggs'"):
         AROWClassifier(class_weight={"eggs": 1.0}).fit(X, labels)
 
 
@@ -205,7 +205,7 @@ def test_parameters_that_change_between_calls_are_heard_or_refused():
     assert model._learner.statistics["rows"] == 6 * 6
     model.set_params(regularization=100.0).partial_fit(X, y)
     assert model._learner.rule.regularization == 100.0
-    with pytest.raises(ValueError, match="dtype cannot change from 'float32' to 'float64'"):
+    with pytest.raises(ValueError, match="`dtype` cannot change from 'float32' to 'float64'"):
         model.set_params(dtype="float64").partial_fit(X, y)
 
 
@@ -227,8 +227,10 @@ def test_c30_weights_that_make_no_sense_are_refused():
     assert (left_out.coef_ == AROWClassifier(shuffle=False).fit(X[:2], y[:2]).coef_).sum() == 4
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'sample_weight'"):
         CLASSIFIERS["cw"]().fit(X, y, sample_weight=[1, 1, 1, 1])
-    with pytest.raises(ValueError, match="C=None has no loss"):
+    with pytest.raises(ValueError, match="`C=None` has no loss"):
         PassiveAggressiveClassifier(C=None).fit(X, y, sample_weight=[1, 1, 1, 1])
+    with pytest.raises(ValueError, match="`class_weight` scales a loss, and pa with `C=None` has none"):
+        PassiveAggressiveClassifier(C=None, class_weight={0: 2.0}).fit(X, y)
 
 
 @pytest.mark.parametrize("columns", [5, 7])

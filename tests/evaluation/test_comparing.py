@@ -12,9 +12,11 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
+from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_info
 
 from cwlearn import evaluation
@@ -64,6 +66,23 @@ def test_the_same_seed_gives_the_same_figures_for_any_number_of_workers(data, co
     assert without_seconds(again) == without_seconds(comparison)
     other = evaluation.compare(*data, algorithms=FEW, folds=4, epochs=3, seed=1)
     assert without_seconds(other) != without_seconds(comparison)
+
+
+def test_estimators_with_one_random_generator_for_all_threads_take_turns(data):
+    X, y = data
+    noisy = np.where(np.random.default_rng(0).random(len(y)) < 0.3, np.roll(y, 1), y)
+    svm = LinearSVC(dual=True, C=10.0, max_iter=20)  # which does not converge: the order of its steps matters
+    algorithms = {
+        "svm": svm,
+        "piped": make_pipeline(MaxAbsScaler(), svm),
+        "several": VotingClassifier([("one", clone(svm)), ("other", SVC(probability=True))]),
+        "logistic": LogisticRegression(solver="liblinear", dual=True, C=100.0, max_iter=5),
+    }
+    first, *others = (
+        without_seconds(evaluation.compare(X, noisy, algorithms=algorithms, folds=4, workers=workers))
+        for workers in (1, 4, 4)
+    )
+    assert all(other == first for other in others)
 
 
 def test_folds_do_not_depend_on_the_name_of_the_data(data):
@@ -168,11 +187,11 @@ def test_tuned_once_is_the_choice_of_the_first_fold(data):
         ({"algorithms": ["cw", "magic"]}, r"`algorithm` must be one of .*, got 'magic'"),
         ({"algorithms": ["cw", "cw"]}, "different ones"),
         ({"algorithms": []}, "one or more"),
-        ({"folds": 1}, "folds must be an integer from 2 on"),
+        ({"folds": 1}, "`folds` must be an integer from 2 on"),
         ({"noise": [0.1, 0.1]}, "one or more different numbers"),
         ({"noise": []}, "one or more different numbers"),
-        ({"noise": 1.0}, "noise must be a number with 0 <= noise < 1"),
-        ({"epochs": 0}, "epochs must be a positive integer"),
+        ({"noise": 1.0}, "`noise` must be a number with 0 <= noise < 1"),
+        ({"epochs": 0}, "`epochs` must be a positive integer"),
         ({"folds": 150}, "200 rows are too few for 150 folds"),
     ],
 )

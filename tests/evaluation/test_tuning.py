@@ -43,8 +43,8 @@ def test_tuning_finds_the_lowest_error(data):
     [
         ({"grid": {"C": [1.0]}}, "cw cannot be tuned by C; its usual grid is of confidence"),
         ({"grid": {"confidence": []}}, "a list of values for each parameter"),
-        ({"grid": {"confidence": [2.0]}}, "confidence must be a number"),
-        ({"held_out": 0.9}, "held_out must be"),
+        ({"grid": {"confidence": [2.0]}}, "`confidence` must be a number"),
+        ({"held_out": 0.9}, "`held_out` must be"),
         ({"algorithm": "lda"}, "lda cannot learn these data"),
     ],
 )

@@ -25,9 +25,9 @@ def test_wrong_arguments_are_refused(client, files):
         distributed.fit(package.AROWClassifier(), [], client)
     with pytest.raises(ValueError, match="`class_weight='balanced'` must count all rows first"):
         distributed.fit(package.AROWClassifier(class_weight="balanced"), files, client)
-    with pytest.raises(ValueError, match="rounds must be a positive integer, got 0"):
+    with pytest.raises(ValueError, match="`rounds` must be a positive integer, got 0"):
         distributed.fit(package.AROWClassifier(), files, client, rounds=0)
-    with pytest.raises(ValueError, match="how must be"):
+    with pytest.raises(ValueError, match="`how` must be"):
         distributed.fit(package.AROWClassifier(), files, client, how="mean")
     with pytest.raises(DataError, match=r"shard 0: y must have one entry for each of 3 rows, got shape \(2,\)"):
         distributed.fit(package.AROWClassifier(), [(sparse.eye(3).tocsr(), [0, 1])], client)
@@ -167,7 +167,7 @@ def test_shards_can_be_parts_of_a_file_and_labels_can_be_given(client, files):
 def test_split_checks_its_arguments(files, tmp_path):
     with pytest.raises(FileNotFoundError):
         distributed.split(tmp_path / "none.svm", 2)
-    with pytest.raises(ValueError, match="pieces must be a positive integer, got 0"):
+    with pytest.raises(ValueError, match="`pieces` must be a positive integer, got 0"):
         distributed.split(files[0], 0)
     first, second = distributed.split(files[0], 2)
     assert (first.path, first.start, first.stop) == (str(files[0]), 0, second.start)

@@ -29,6 +29,7 @@ from cwlearn.errors import DataError
 from cwlearn.estimators.loading import CLASSIFIERS
 from cwlearn.text import run as out_of_core
 from cwlearn.text.labels import Labels
+from cwlearn.text.monitor import BarMonitor
 from cwlearn.text.reader import Reader
 from cwlearn.text.resources import Resources, WeightLimit
 from cwlearn.text.row_store import DiskStore, MemoryStore
@@ -633,6 +634,24 @@ def test_a_row_passes_two_functions_of_a_run_on_its_way_to_the_learner(epochs, t
 
 
 # -- from Python -------------------------------------------------------------------------------------------------------
+
+
+def test_class_weights_without_a_loss_are_refused_before_anything_is_read(tmp_path):
+    estimator = package.PassiveAggressiveClassifier(C=None, class_weight="balanced")
+    with pytest.raises(ValueError, match="`class_weight` scales a loss, and pa with `C=None` has none"):
+        package.train_svmlight(tmp_path / "none.svm", estimator)
+    words = ["-a", "pa", "--C", "none", "--class-weight", "1:2"]
+    message = fail("train", tmp_path / "none.svm", "-m", tmp_path / "m.npz", *words, status=2)
+    assert "--class-weight scales a loss, and pa with --C none has none" in message
+
+
+def test_the_bar_is_removed_at_the_end(text, monkeypatch):
+    closed = []
+    monkeypatch.setattr(BarMonitor, "close", lambda monitor: closed.append(monitor))
+    package.train_svmlight(text, package.AROWClassifier())
+    with pytest.raises(FileNotFoundError):
+        package.train_svmlight(text.with_name("none"), package.AROWClassifier())
+    assert len(closed) == 2
 
 
 def test_train_svmlight_takes_what_the_command_takes(tmp_path):

@@ -496,7 +496,7 @@ def test_hashing_takes_indices_as_written_and_still_refuses_one_twice(tmp_path):
 
 @pytest.mark.parametrize("hash_bits", [-1, 63, 64])
 def test_hash_bits_out_of_range_are_refused(tmp_path, hash_bits):
-    with pytest.raises(ValueError, match="hash_bits must be"):
+    with pytest.raises(ValueError, match="`hash_bits` must be"):
         read_svmlight(written(tmp_path / "a", b"1 3:1\n"), hash_bits=hash_bits)
 
 
@@ -615,12 +615,12 @@ def test_what_scikit_learn_promises_of_its_reader(tmp_path):
     ("options", "message"),
     [
         ({"zero_based": "yes"}, "`zero_based` must be True, False or 'auto', got 'yes'"),
-        ({"unsorted": "drop"}, "unsorted must be"),
-        ({"on_bad_line": "ignore"}, "on_bad_line must be"),
-        ({"max_bad": -1}, "max_bad must be"),
-        ({"threads": 0}, "threads must be"),
-        ({"threads": -2}, "threads must be None or an integer from 1 to 1024, or -1 for all cores, got -2"),
-        ({"threads": 10**6}, "threads must be"),
+        ({"unsorted": "drop"}, "`unsorted` must be"),
+        ({"on_bad_line": "ignore"}, "`on_bad_line` must be"),
+        ({"max_bad": -1}, "`max_bad` must be"),
+        ({"threads": 0}, "`threads` must be"),
+        ({"threads": -2}, "`threads` must be None or an integer from 1 to 1024, or -1 for all cores, got -2"),
+        ({"threads": 10**6}, "`threads` must be"),
     ],
 )
 def test_h05_options_out_of_range_are_refused(tmp_path, options, message):
@@ -885,5 +885,5 @@ def test_huge_indices_that_are_left_out_make_no_wide_matrix(tmp_path):
             read(path, n_features=3)
         with pytest.raises(ValueError, match="`on_large_index` 'ignore' needs `n_features`"):
             read(path, on_large_index="ignore")
-        with pytest.raises(ValueError, match="on_large_index must be 'error' or 'ignore', got 'drop'"):
+        with pytest.raises(ValueError, match="`on_large_index` must be 'error' or 'ignore', got 'drop'"):
             read(path, n_features=3, on_large_index="drop")
