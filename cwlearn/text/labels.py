@@ -18,6 +18,10 @@ from cwlearn.text.batch import Batch
 from cwlearn.text.reader import Reader
 
 FEW_LABELS = 16  # are counted faster one by one than by a search
+NO_CLASS = (
+    "is not a whole number: expected a class, or `labels` that name it; what predicts numbers is a regression "
+    "(`task='regression'`, AROWRegressor in Python)"
+)
 LONGEST_TEXT = 40  # bytes of a number that are kept as they are written
 
 Label = float | str  # all labels of a text are numbers, or all are texts
@@ -85,7 +89,9 @@ class Labels:
         """The numbers among the sorted labels of the labels that rows have."""
         if not self.are_texts:
             values = self.values
-            return np.asarray(labels == values[1]).astype(np.int64) if len(self) == 2 else np.searchsorted(values, labels)
+            return (
+                np.asarray(labels == values[1]).astype(np.int64) if len(self) == 2 else np.searchsorted(values, labels)
+            )
         ranks = np.empty(len(self), np.int64)
         ranks[sorted(range(len(self)), key=list(self.texts).__getitem__)] = np.arange(len(self))
         return ranks[labels.astype(np.int64)]
@@ -134,8 +140,7 @@ class Labels:
             if self.fixed:
                 raise batch.row_error(row, f"label {text} is not one of the labels {listed(self.names)}")
             if not value.is_integer():
-                what = f"label {text} is not a whole number: expected a class, or `labels` that name it"
-                raise batch.row_error(row, what)
+                raise batch.row_error(row, f"label {text} {NO_CLASS}")
             try:
                 label_value(text)
             except LabelError as error:

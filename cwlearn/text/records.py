@@ -196,7 +196,9 @@ class Csv(RecordFormat):
 
     def missing_flaw(self, record: bytes) -> RecordFlaw | None:
         label = csv_fields(record, self.delimiter)[self.columns[0]] if self.labelled else b"-"
-        return None if label else RecordFlaw(f"expected a label in field {self.columns[0] + 1}, found nothing", record, 0)
+        return (
+            None if label else RecordFlaw(f"expected a label in field {self.columns[0] + 1}, found nothing", record, 0)
+        )
 
     def end_of_record(self, chunk: Chunk, place: int) -> int:
         return int(end_of_record(chunk.text, place, chunk.stop, self.delimiter))
