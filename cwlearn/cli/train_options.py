@@ -41,9 +41,7 @@ def read_labels(text: str) -> dict[float | str, str]:
     return dict(zip(values, texts, strict=True))
 
 
-def choose_options(
-    arguments: argparse.Namespace, resumed: Learner | None, of_documents: bool
-) -> tuple[Rule, Training]:
+def choose_options(arguments: argparse.Namespace, resumed: Learner | None, of_documents: bool) -> tuple[Rule, Training]:
     """The rule and the training that the flags ask for; what they leave open is as in the resumed model, or usual."""
     task, rule_class = _choose_rule(arguments, resumed, of_documents)
     _check_parameters(arguments, task, rule_class)
@@ -64,9 +62,7 @@ def choose_options(
     return rule, training
 
 
-def _choose_rule(
-    arguments: argparse.Namespace, resumed: Learner | None, of_documents: bool
-) -> tuple[str, type[Rule]]:
+def _choose_rule(arguments: argparse.Namespace, resumed: Learner | None, of_documents: bool) -> tuple[str, type[Rule]]:
     """The task and the rule."""
     task = arguments.task or (resumed.rule.task if resumed else "classification")
     rules = TASKS[task]

@@ -81,9 +81,7 @@ def check_labels(labels: NDArray[Any]) -> None:
         raise ValueError(f"labels of type {labels.dtype} cannot be saved: they come back as {listed(again.tolist())}")
 
 
-def listed_labels(
-    labels: Sequence[Any], task: str, known: NDArray[Any] | None = None
-) -> NDArray[Any]:
+def listed_labels(labels: Sequence[Any], task: str, known: NDArray[Any] | None = None) -> NDArray[Any]:
     """The labels that a caller lists, sorted.
 
     Refused are a list for a regression, fewer than two labels, the same label twice, and others than the `known` ones

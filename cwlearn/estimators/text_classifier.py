@@ -225,7 +225,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Score each text, as the classifier does."""
         return self._fitted.decision_function(self._scored(texts))
 
-    @available_if(_classifier_has("predict_proba"))
+    @available_if(_classifier_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, texts: Any) -> NDArray[np.float64]:
         """Return the probability of each label, by text."""
         classifier: Any = self._fitted

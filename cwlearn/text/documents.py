@@ -93,9 +93,7 @@ class DocumentParser:
             fault,
         )
 
-    def names(
-        self, chunk: Chunk, buffers: Buffers, columns: NDArray[np.int64]
-    ) -> dict[int, dict[str, int]]:
+    def names(self, chunk: Chunk, buffers: Buffers, columns: NDArray[np.int64]) -> dict[int, dict[str, int]]:
         """How often the n-grams of some columns, which rise, occur in a chunk, by column."""
         split = self._split(chunk, buffers, chunk.size)
         fields = split.fields.where(slice(split.n_records))
@@ -137,9 +135,7 @@ class DocumentParser:
                     unfit |= labels == number
         return unfit
 
-    def _without(
-        self, fields: Fields, unfit: NDArray[np.bool_], split: _Split, chunk: Chunk, max_bad: int
-    ) -> Fields:
+    def _without(self, fields: Fields, unfit: NDArray[np.bool_], split: _Split, chunk: Chunk, max_bad: int) -> Fields:
         """The records that are fit; the others are left out, or the first of them ends the batch."""
         if not unfit.any():
             return fields
@@ -161,7 +157,7 @@ class DocumentParser:
         spans = np.empty((2, len(fields.places)), np.int64)
         kinds = np.ascontiguousarray(fields.kinds[first:])
         starts, stops = np.ascontiguousarray(starts), np.ascontiguousarray(stops)
-        join_spans(*spans, joined, 0, fields.scratch, starts, stops, kinds)
+        join_spans(spans[0], spans[1], joined, 0, fields.scratch, starts, stops, kinds)
         return documents_in(joined, *spans)
 
     def _labels(self, fields: Fields) -> tuple[NDArray[np.float64], list[str] | None]:

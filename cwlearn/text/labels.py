@@ -72,12 +72,12 @@ class Labels:
 
     @property
     def values(self) -> NDArray[np.float64] | NDArray[np.str_]:
-        return np.array(sorted(self.texts))  # type: ignore[type-var]
+        return np.array(sorted(self.texts))
 
     @property
     def names(self) -> list[str]:
         """The texts, in the order of the values."""
-        return [self.texts[label] for label in sorted(self.texts)]  # type: ignore[type-var]
+        return [self.texts[label] for label in sorted(self.texts)]
 
     # -- labels of rows ------------------------------------------------------------------------------------------------
 
@@ -85,7 +85,9 @@ class Labels:
         """The numbers among the sorted labels of the labels that rows have."""
         if not self.are_texts:
             values = self.values
-            return np.asarray(labels == values[1]).astype(np.int64) if len(self) == 2 else np.searchsorted(values, labels)
+            return (
+                np.asarray(labels == values[1]).astype(np.int64) if len(self) == 2 else np.searchsorted(values, labels)
+            )
         ranks = np.empty(len(self), np.int64)
         ranks[sorted(range(len(self)), key=list(self.texts).__getitem__)] = np.arange(len(self))
         return ranks[labels.astype(np.int64)]
@@ -93,7 +95,7 @@ class Labels:
     def encode(self, labels: NDArray[np.float64], learner: Learner) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Targets of rows as the learner takes them, and the weights of the rows."""
         numbers = self.numbers(labels)
-        counts = [self.counts[label] for label in sorted(self.texts)]  # type: ignore[type-var]
+        counts = [self.counts[label] for label in sorted(self.texts)]
         return learner.targets(numbers), learner.class_weights(numbers, counts)
 
     def add(self, batch: Batch) -> str | None:
@@ -147,7 +149,7 @@ class Labels:
 
     def _count(self, labels: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Count the labels that have occurred before; return which of the rows have others."""
-        counted = [value for value in sorted(self.texts) if self.fixed or self.counts[value]]  # type: ignore[type-var]
+        counted = [value for value in sorted(self.texts) if self.fixed or self.counts[value]]
         others = np.ones(len(labels), bool)
         if len(counted) <= FEW_LABELS:
             for value in counted:

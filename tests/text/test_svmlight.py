@@ -172,7 +172,9 @@ def parse(text, *, labelled=True, lowest=0, sort=False, hash_bits=0, **kind):
 
 
 LINES = st.lists(
-    st.sampled_from([b"1", b"-2", b"1:1", b"2:2", b"3:1", b"99:1e5", b"qid:3", b"x", b"-x", b":", b"#", b"\r", b"", b"1:"]),
+    st.sampled_from(
+        [b"1", b"-2", b"1:1", b"2:2", b"3:1", b"99:1e5", b"qid:3", b"x", b"-x", b":", b"#", b"\r", b"", b"1:"]
+    ),
     max_size=9,
 ).map(lambda tokens: b" ".join(tokens) + b"\n")
 
@@ -235,8 +237,21 @@ def test_f21_entries_are_counted_in_64_bits(wide):
         places = np.empty(len(text), np.int64)
         place = PADDING, PADDING + len(text)
         answer = module.parse_rows(
-            indptr, indices, values, squares, places, labels, *spans, np.empty(0, np.int64), padded(text), *place,
-            0, True, 0, False, 0,
+            indptr,
+            indices,
+            values,
+            squares,
+            places,
+            labels,
+            *spans,
+            np.empty(0, np.int64),
+            padded(text),
+            *place,
+            0,
+            True,
+            0,
+            False,
+            0,
         )
         assert answer[:3] == (DONE, 2, 2)
         assert indptr[:3].tolist() == [first, first + 2, first + 3]
