@@ -62,8 +62,8 @@ def add_flags(parser: Parser) -> None:
         "--algorithm",
         choices=RULES,
         metavar="ALGORITHM",
-        help=f"one of {', '.join(RULES)}. Default: {DEFAULT_RULE}; for documents {DOCUMENTS_RULE}, with 5 epochs and no "
-        f"intercept. cwlearn help ALGORITHM explains it",
+        help=f"one of {', '.join(RULES)}. Default: {DEFAULT_RULE}; for documents {DOCUMENTS_RULE}, with 5 epochs and "
+        f"no intercept. cwlearn help ALGORITHM explains it",
     )
     parser.add_argument(
         "--task",

@@ -70,7 +70,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     weighting : {"count", "binary", "log"}, default="log"
         Value of a feature: its count n, 1, or 1 + ln n.
     idf : bool, default=True
-        Weigh features by inverse document frequency: in one pass by that of the texts so far, in several by that of all.
+        Weigh features by inverse document frequency: that of the texts so far in one pass, that of all in several.
     norm : {"l1", "l2"} or None, default="l2"
         Bring all rows to the length 1.
     hash_bits : int, default=20
@@ -158,7 +158,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._adopt(classifier, frequencies)
 
     def _new_classifier(self) -> LinearClassifier:
-        # The best of those that bench/text_quality compares.  Rows have the length 1, beside which an intercept is long.
+        # The best of those that bench/text_quality compares.  Beside rows of the length 1 an intercept is long.
         classifier = SCWClassifier(epochs=5, fit_intercept=False) if self.classifier is None else self.classifier
         if not isinstance(classifier, LinearClassifier):
             raise TypeError(f"`classifier` must be a linear classifier of cwlearn, got {classifier!r}")
