@@ -21,7 +21,7 @@ from cwlearn.cli.flags import add_options, add_rules, checked, flag, given
 from cwlearn.cli.parser import Parser
 from cwlearn.cli.shards import learn_in_shards
 from cwlearn.cli.terminal import TerminalMonitor, reason
-from cwlearn.cli.train_options import DEFAULT_RULE, choose_options, read_labels
+from cwlearn.cli.train_options import DEFAULT_RULE, DOCUMENTS_RULE, choose_options, read_labels
 from cwlearn.core import model_file
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import LEVEL, POSITIVE, SEED
@@ -35,7 +35,7 @@ from cwlearn.parallel.shards import Sharing
 from cwlearn.parallel.tasks import ShardResult
 from cwlearn.text.labels import labels_for
 from cwlearn.text.naming import DEFAULT_NAMES, name_columns
-from cwlearn.text.reader import Reading
+from cwlearn.text.reader import Reading, has_documents
 from cwlearn.text.resources import Resources
 from cwlearn.text.run import Run
 from cwlearn.text.sources import STDIN
@@ -62,7 +62,8 @@ def add_flags(parser: Parser) -> None:
         "--algorithm",
         choices=RULES,
         metavar="ALGORITHM",
-        help=f"one of {', '.join(RULES)}. Default: {DEFAULT_RULE}. cwlearn help ALGORITHM explains it",
+        help=f"one of {', '.join(RULES)}. Default: {DEFAULT_RULE}; for documents {DOCUMENTS_RULE}, with 5 epochs and "
+        f"no intercept. cwlearn help ALGORITHM explains it",
     )
     parser.add_argument(
         "--task",
@@ -119,8 +120,8 @@ def run(arguments: argparse.Namespace) -> None:
     _check_files(arguments, checkpoint)
     resumed = None if arguments.resume is None else _load_resumed(arguments)
     with usage_checked():
-        rule, training = choose_options(arguments, resumed)
         reading = Reading(**given(arguments, Reading))
+        rule, training = choose_options(arguments, resumed, has_documents(arguments.data, reading))
         resources = Resources(**given(arguments, Resources))
         documents = TextOptions(**given(arguments, TextOptions)) if given(arguments, TextOptions) else None
         sharing = Sharing(**given(arguments, Sharing))

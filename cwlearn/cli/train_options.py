@@ -18,6 +18,8 @@ from cwlearn.text.resources import Resources
 from cwlearn.text.svmlight_errors import DECIMAL
 
 DEFAULT_RULE = "arow"
+DOCUMENTS_RULE = "scw"
+DOCUMENTS_TRAINING: dict[str, Any] = {"epochs": 5, "fit_intercept": False}  # beside that rule; see bench/text_quality
 FOR_LABELS = ("n_constraints", "multiclass_update", "labels")  # options that mean nothing for a regression
 MAY_CHANGE = ("epochs", "shuffle")  # options that a resumed run may have other values of
 
@@ -39,9 +41,9 @@ def read_labels(text: str) -> dict[float | str, str]:
     return dict(zip(values, texts, strict=True))
 
 
-def choose_options(arguments: argparse.Namespace, resumed: Learner | None) -> tuple[Rule, Training]:
+def choose_options(arguments: argparse.Namespace, resumed: Learner | None, of_documents: bool) -> tuple[Rule, Training]:
     """The rule and the training that the flags ask for; what they leave open is as in the resumed model, or usual."""
-    task, rule_class = _choose_rule(arguments, resumed)
+    task, rule_class = _choose_rule(arguments, resumed, of_documents)
     _check_parameters(arguments, task, rule_class)
     rule_options = given(arguments, rule_class)
     training_options = given(arguments, Training)
@@ -50,6 +52,8 @@ def choose_options(arguments: argparse.Namespace, resumed: Learner | None) -> tu
         _check_resumed(arguments, resumed, task, rule_class, rule_options, training_options)
         rule_options = {**{name: getattr(resumed.rule, name) for name in names_of(resumed.rule)}, **rule_options}
         training_options = {**{name: getattr(resumed.training, name) for name in BUILT_WITH}, **training_options}
+    if rule_class.name == DOCUMENTS_RULE and of_documents and arguments.algorithm is None and resumed is None:
+        training_options = DOCUMENTS_TRAINING | training_options
     epochs = training_options.setdefault("epochs", rule_class.default_epochs)
     training_options.setdefault("shuffle", epochs > 1)
     rule, training = rule_class(**rule_options), Training(random_state=arguments.seed, **training_options)
@@ -58,11 +62,12 @@ def choose_options(arguments: argparse.Namespace, resumed: Learner | None) -> tu
     return rule, training
 
 
-def _choose_rule(arguments: argparse.Namespace, resumed: Learner | None) -> tuple[str, type[Rule]]:
+def _choose_rule(arguments: argparse.Namespace, resumed: Learner | None, of_documents: bool) -> tuple[str, type[Rule]]:
     """The task and the rule."""
     task = arguments.task or (resumed.rule.task if resumed else "classification")
     rules = TASKS[task]
-    name = arguments.algorithm or (resumed.rule.name if resumed and resumed.rule.name in rules else DEFAULT_RULE)
+    usual = DOCUMENTS_RULE if of_documents and DOCUMENTS_RULE in rules else DEFAULT_RULE
+    name = arguments.algorithm or (resumed.rule.name if resumed and resumed.rule.name in rules else usual)
     if name not in rules:
         raise UsageError(f"--task {task} is there for the algorithm {listed([*rules])}, not for {name}")
     return task, rules[name]

@@ -6,11 +6,22 @@ from libc.stdint cimport int32_t, int64_t, uint32_t
 from cwlearn._logarithm cimport logarithm
 from cwlearn._squares cimport floating, squared_length
 
+cdef extern from *:
+    """
+    #if defined(__GNUC__) || defined(__clang__)
+    #define cwlearn_prefetch(address) __builtin_prefetch(address, 1, 3)
+    #else
+    #define cwlearn_prefetch(address) ((void)(address))
+    #endif
+    """
+    void prefetch "cwlearn_prefetch" (const void* address) noexcept nogil
+
 NORMS = {None: 0, "l1": 1, "l2": 2}
 cdef enum:
     BY_L1 = 1
     BY_L2 = 2
-    KNOWN = 4096                             # logarithms in a table
+    KNOWN = 8192                             # logarithms in a table
+    AHEAD = 12                               # entries whose counts are fetched early
     MOST = 0xFFFFFFFF
 cdef double[KNOWN] LOGARITHMS
 for number in range(1, KNOWN):
@@ -53,6 +64,7 @@ def weigh_rows(
     cdef Py_ssize_t longest = room.shape[0]
     cdef int64_t n_features = counts.shape[0]
     cdef double whole, length
+    cdef uint32_t seen
     if n_rows < 0 or squares.shape[0] < n_rows or values.shape[0] < nnz or not 0 <= norm <= 2 or n_documents < 0:
         raise ValueError("the arrays do not fit together")
     for row in range(n_rows):
@@ -64,14 +76,18 @@ def weigh_rows(
     with nogil:
         for row in range(n_rows):
             start, n = indptr[row], indptr[row + 1] - indptr[row]
-            if count:
-                n_documents += 1
-                for k in range(start, start + n):
-                    counts[indices[k]] += counts[indices[k]] != <uint32_t> MOST
+            n_documents += count
+            whole = 1 + log_of(1 + n_documents)
+            for k in range(n):               # where other rows are, is not known early enough to the processor
+                if k + AHEAD < n:
+                    prefetch(&counts[indices[start + k + AHEAD]])
+                seen = counts[indices[start + k]]
+                if count and seen != <uint32_t> MOST:
+                    seen += 1
+                    counts[indices[start + k]] = seen
+                if weigh:
+                    room[k] = values[start + k] * (whole - log_of(1 + <int64_t> seen))
             if weigh:
-                whole = 1 + log_of(1 + n_documents)
-                for k in range(n):
-                    room[k] = values[start + k] * (whole - log_of(1 + <int64_t> counts[indices[start + k]]))
                 length = length_of(&room[0], n, norm) if n else 1
                 for k in range(n):
                     values[start + k] = <floating> (room[k] / length)

@@ -13,7 +13,7 @@ import errno
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -206,7 +206,7 @@ def _frequency_arrays(learner: Learner) -> dict[str, NDArray[Any]]:
     return dict(zip(FREQUENCIES, (columns, learner.frequencies.counts[columns].astype(np.int64)), strict=True))
 
 
-def _read_frequencies(learner: Learner, header: dict[str, Any], stored: dict[str, Stored], budget: Budget) -> None:
+def _read_frequencies(learner: Learner, header: dict[str, Any], stored: Mapping[str, Stored], budget: Budget) -> None:
     documents = learner.documents
     if documents is None or not documents.idf:
         if stored:

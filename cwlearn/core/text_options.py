@@ -62,7 +62,7 @@ class TextOptions(Options):
     idf: bool = option(
         True,
         BOOLEAN,
-        "Weigh features by inverse document frequency: in one pass by that of the rows so far, in several by that of all.",
+        "Weigh features by inverse document frequency: that of the rows so far in one pass, that of all in several.",
     )
     norm: Literal["l1", "l2"] | None = option("l2", NOTHING | one_of("l1", "l2"), "Bring all rows to the length 1.")
 

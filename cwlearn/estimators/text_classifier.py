@@ -22,8 +22,8 @@ from cwlearn.core.parameters import require
 from cwlearn.core.rows import Rows, as_rows
 from cwlearn.core.text_options import BITS, DEFAULT_BITS, DEFAULT_PATTERN, TextOptions
 from cwlearn.core.training import row_dtype
-from cwlearn.estimators.arow import AROWClassifier
 from cwlearn.estimators.classifier import LinearClassifier
+from cwlearn.estimators.scw import SCWClassifier
 from cwlearn.estimators.vectorizer import HashingVectorizer
 from cwlearn.text.documents import settings_of
 from cwlearn.text.hashing import HashingSettings
@@ -54,7 +54,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     classifier : a linear classifier of this package, optional
-        What learns; by default `AROWClassifier()`.
+        What learns; by default `SCWClassifier(epochs=5, fit_intercept=False)`.
     ngram_range : tuple (low, high), default=(1, 2)
         Numbers of neighbouring tokens that make a feature.
     analyzer : {"word", "char", "char_wb"}, default="word"
@@ -70,7 +70,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     weighting : {"count", "binary", "log"}, default="log"
         Value of a feature: its count n, 1, or 1 + ln n.
     idf : bool, default=True
-        Weigh features by inverse document frequency: in one pass by that of the texts so far, in several by that of all.
+        Weigh features by inverse document frequency: that of the texts so far in one pass, that of all in several.
     norm : {"l1", "l2"} or None, default="l2"
         Bring all rows to the length 1.
     hash_bits : int, default=20
@@ -158,7 +158,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._adopt(classifier, frequencies)
 
     def _new_classifier(self) -> LinearClassifier:
-        classifier = AROWClassifier() if self.classifier is None else self.classifier
+        # The best of those that bench/text_quality compares.  Beside rows of the length 1 an intercept is long.
+        classifier = SCWClassifier(epochs=5, fit_intercept=False) if self.classifier is None else self.classifier
         if not isinstance(classifier, LinearClassifier):
             raise TypeError(f"`classifier` must be a linear classifier of cwlearn, got {classifier!r}")
         fresh: LinearClassifier = clone(classifier)
@@ -224,7 +225,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Score each text, as the classifier does."""
         return self._fitted.decision_function(self._scored(texts))
 
-    @available_if(_classifier_has("predict_proba"))
+    @available_if(_classifier_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, texts: Any) -> NDArray[np.float64]:
         """Return the probability of each label, by text."""
         classifier: Any = self._fitted

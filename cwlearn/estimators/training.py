@@ -19,7 +19,7 @@ from cwlearn.estimators.text_classifier import TextClassifier
 from cwlearn.text.labels import labels_for
 from cwlearn.text.monitor import BarMonitor
 from cwlearn.text.naming import name_columns
-from cwlearn.text.reader import Format, OnBadLine, Reading, Unsorted
+from cwlearn.text.reader import Format, OnBadLine, Reading, Unsorted, has_documents
 from cwlearn.text.resources import Resources
 from cwlearn.text.run import Run
 from cwlearn.text.sources import Paths
@@ -123,7 +123,7 @@ def train(
     paths : path, or several, which are read as one
         Compressed files (gzip, bzip2, xz, Zstandard) are recognised; "-" is standard input.
     estimator : a linear classifier or regressor of this package, or a TextClassifier, optional
-        It is fitted; by default an `AROWClassifier`.
+        It is fitted; by default a `TextClassifier` for documents, and an `AROWClassifier` for rows of numbers.
     format : {"auto", "svmlight", "jsonl", "csv", "tsv", "fasttext", "vw", "text", "parquet"}, default="auto"
         Format of the data: by default that of the suffix of the first file, or of its first lines.
     text : str, default="text"
@@ -172,8 +172,12 @@ def train(
     >>> model.predict(["fine", "dull"]).tolist()
     ['good', 'bad']
     """
+    reading = Reading(
+        unsorted, on_bad_line, max_bad, max_line,
+        format=format, text=text, label=label, delimiter=delimiter, header=header,
+    )  # fmt: skip
     if estimator is None:
-        estimator = AROWClassifier()
+        estimator = TextClassifier() if has_documents(paths, reading) else AROWClassifier()
     texts = estimator if isinstance(estimator, TextClassifier) else None
     inner = estimator if texts is None else _inner(texts)
     if not isinstance(inner, Linear):
@@ -192,10 +196,7 @@ def train(
         paths,
         rule,
         training,
-        Reading(
-            unsorted, on_bad_line, max_bad, max_line,
-            format=format, text=text, label=label, delimiter=delimiter, header=header,
-        ),
+        reading,
         Resources(n_features, hash_bits, read_size(memory) if isinstance(memory, str) else memory, threads),
         labels_for(rule, named),
         learner,

@@ -153,7 +153,7 @@ def _train_round(
     return engine.submit(finish, result, base), summary.result()
 
 
-def _corrected_labels(plan: Plan, result: ShardResult, skip_bad_shards: bool) -> dict[float, str] | None:
+def _corrected_labels(plan: Plan, result: ShardResult, skip_bad_shards: bool) -> dict[float | str, str] | None:
     """The labels that a round should have had, if they differ from the sampled ones: with labels that only training has
     found, and without labels that only skipped shards have."""
     sampled = plan.labels or {}

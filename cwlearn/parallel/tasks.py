@@ -61,7 +61,7 @@ class Plan:
     how: str  # to merge models
     reading: Reading = field(default_factory=Reading)
     resources: Resources = field(default_factory=Resources)
-    labels: dict[float, str] | None = None  # of text, with their spelling; None until they are known
+    labels: dict[float | str, str] | None = None  # of text, with their spelling; None until they are known
     labels_sampled: bool = False  # `labels` are from a sample: the texts may have more
     classes: NDArray[Any] | None = None  # of matrices; None until they are known
     documents: TextOptions | None = None  # how documents become rows; None: as usual
@@ -83,7 +83,7 @@ class ShardResult:
     bad_lines: int = 0
     failures: dict[str, str] = field(default_factory=dict)  # messages, by the name of the shard
     skipped_lines: list[str] = field(default_factory=list)
-    labels: dict[float, str] = field(default_factory=dict)  # of the texts, if those of the plan are sampled
+    labels: dict[float | str, str] = field(default_factory=dict)  # of the texts, if those of the plan are sampled
     labels_missed: bool = False  # a text has labels that the plan lacks, so nothing was learned from it
 
 
@@ -144,7 +144,12 @@ def _labels_of(shard: Any, name: str, plan: Plan, thorough: bool) -> tuple[dict[
         _check_readable_twice(shard)
         dtype = row_dtype(plan.rule, plan.training)
         size = CHUNK_BYTES if thorough else SAMPLE_BYTES
-        options = {"dtype": dtype, "hash_bits": plan.resources.hash_bits or 0, "threads": 1, "chunk_bytes": size}
+        options: dict[str, Any] = {
+            "dtype": dtype,
+            "hash_bits": plan.resources.hash_bits or 0,
+            "threads": 1,
+            "chunk_bytes": size,
+        }
         reader = partial(Reader, shard, plan.reading, documents=plan.documents or TextOptions(), **options)
         with closing(iter(reader())) as batches:
             for batch in batches:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cwlearn.errors import DataError
 from cwlearn.text._svmlight import LINE_BASE, PADDING, checksum_lines
 from cwlearn.text.sources import Source
-from cwlearn.text.text_file import TextFile
+from cwlearn.text.text_file import TextFile, open_text
 
 CHUNK_BYTES = 1 << 21  # longer chunks leave the cache, shorter ones cost more of Python
 NEWLINE = ord("\n")
@@ -153,7 +153,7 @@ class ChunkReader:
         if not self._sources:
             return None
         source = self._sources.pop(0)
-        self._file = file = TextFile(source)
+        self._file = file = open_text(source)
         self._is_first = True
         head = file.peek(len(MARK) + 1)
         if head.startswith((b"\xff\xfe", b"\xfe\xff")) or 1 < head.count(0) < len(head):

@@ -157,7 +157,7 @@ class DocumentParser:
         spans = np.empty((2, len(fields.places)), np.int64)
         kinds = np.ascontiguousarray(fields.kinds[first:])
         starts, stops = np.ascontiguousarray(starts), np.ascontiguousarray(stops)
-        join_spans(*spans, joined, 0, fields.scratch, starts, stops, kinds)
+        join_spans(spans[0], spans[1], joined, 0, fields.scratch, starts, stops, kinds)
         return documents_in(joined, *spans)
 
     def _labels(self, fields: Fields) -> tuple[NDArray[np.float64], list[str] | None]:

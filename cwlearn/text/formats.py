@@ -55,7 +55,8 @@ SVMLIGHT = [  # a line without its comment: with features, perhaps without a lab
     re.compile(rb"(?:[^ \t\v\f:|]++" + BLANK + rb"++)?" + QUERY + PAIRS),
     re.compile(NUMBER + rb"(?:" + BLANK + rb"++|$)" + QUERY),
 ]
-NEARLY_SVMLIGHT = re.compile(NUMBER + rb"(?![^ \t\v\f])|\S*[0-9]:")  # what a line with an error may begin with
+NEARLY_SVMLIGHT = re.compile(NUMBER + rb"(?![^ \t\v\f])|(?:\S++\s++)?\S*[0-9]:")  # how a line with an error may begin
+CUT_WORD = re.compile(rb"(?:\+?[0-9]*+(?::[0-9.eE+-]*+)?|q|qi|qid|qid:[0-9]*+)$")  # the last word of a line that is cut
 LABEL = re.compile(rb"(?<!\S)__label__")
 OBJECT = re.compile(rb'\[?[ \t]*+\{[ \t\r\n]*+["}]')
 HEADER = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*+(?:[ .:/()-]++[A-Za-z0-9_]++){0,3}+\)?")
@@ -81,7 +82,7 @@ def choose(path: str | os.PathLike[str], head: bytes, given: str = AUTO) -> str:
     found = suffix_format(path) or detect(head)
     if found is None:
         lines = _data_lines(head)
-        of_words = bool(lines) and not any(NEARLY_SVMLIGHT.match(line) for line in lines)
+        of_words = bool(lines) and not _most(lines, lambda line: NEARLY_SVMLIGHT.match(line) is not None)
         found = "text" if of_words and ".txt" in PurePath(os.fspath(path).lower()).suffixes else "svmlight"
     return found
 
@@ -96,7 +97,7 @@ def detect(head: bytes) -> str | None:
     lines = _data_lines(head)
     if not lines:
         return None
-    if _most(lines, _is_svmlight):
+    if _most(lines, _is_svmlight) or (b"\n" not in head and _is_svmlight(_without_cut_word(lines[0]))):
         return "svmlight"
     if _most(lines, lambda line: LABEL.search(line) is not None):
         return "fasttext"
@@ -148,6 +149,12 @@ def _most(lines: Sequence[bytes], matches: Callable[[bytes], bool]) -> bool:
 def _is_svmlight(line: bytes) -> bool:
     data = line.partition(b"#")[0].strip()
     return any(pattern.fullmatch(data) for pattern in SVMLIGHT)
+
+
+def _without_cut_word(line: bytes) -> bytes:
+    """The only line of a head, which may be cut, without its last word if that may be a part of svmlight."""
+    before, blank, last = line.replace(b"\t", b" ").rpartition(b" ")
+    return before if blank and CUT_WORD.match(last) else line
 
 
 def _is_vw(line: bytes) -> bool:

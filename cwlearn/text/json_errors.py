@@ -192,10 +192,9 @@ class _Line:
         self._skip_space()
 
     def _unexpected(self, expected: str) -> RecordFlaw:
-        truncated = "truncated: " if self.at >= end_of(self.record) else ""
-        return RecordFlaw(
-            f"{truncated}expected {expected}, found {found_at(self.record, self.at)}", self.record, self.at
-        )
+        at = min(self.at, end_of(self.record))
+        truncated = "truncated: " if at == end_of(self.record) else ""
+        return RecordFlaw(f"{truncated}expected {expected}, found {found_at(self.record, at)}", self.record, at)
 
 
 def find_json_flaw(record: bytes, wanted: Sequence[str] = ()) -> RecordFlaw | None:

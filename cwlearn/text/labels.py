@@ -76,12 +76,12 @@ class Labels:
 
     @property
     def values(self) -> NDArray[np.float64] | NDArray[np.str_]:
-        return np.array(sorted(self.texts))  # type: ignore[type-var]
+        return np.array(sorted(self.texts))
 
     @property
     def names(self) -> list[str]:
         """The texts, in the order of the values."""
-        return [self.texts[label] for label in sorted(self.texts)]  # type: ignore[type-var]
+        return [self.texts[label] for label in sorted(self.texts)]
 
     # -- labels of rows ------------------------------------------------------------------------------------------------
 
@@ -99,7 +99,7 @@ class Labels:
     def encode(self, labels: NDArray[np.float64], learner: Learner) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Targets of rows as the learner takes them, and the weights of the rows."""
         numbers = self.numbers(labels)
-        counts = [self.counts[label] for label in sorted(self.texts)]  # type: ignore[type-var]
+        counts = [self.counts[label] for label in sorted(self.texts)]
         return learner.targets(numbers), learner.class_weights(numbers, counts)
 
     def add(self, batch: Batch) -> str | None:
@@ -152,7 +152,7 @@ class Labels:
 
     def _count(self, labels: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Count the labels that have occurred before; return which of the rows have others."""
-        counted = [value for value in sorted(self.texts) if self.fixed or self.counts[value]]  # type: ignore[type-var]
+        counted = [value for value in sorted(self.texts) if self.fixed or self.counts[value]]
         others = np.ones(len(labels), bool)
         if len(counted) <= FEW_LABELS:
             for value in counted:

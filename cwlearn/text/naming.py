@@ -17,7 +17,7 @@ from cwlearn.text.sources import Source, total_size
 
 DEFAULT_NAMES = 1000  # columns whose words a model keeps
 MOST_WORDS = 8  # of a column, the most frequent ones
-SAMPLE_BYTES = 1 << 26  # of the documents that are looked at, if they are longer
+SAMPLE_BYTES = 1 << 23  # of the documents that are looked at, if they are longer
 SAMPLE_PIECES = 32  # which lie all over the files
 
 Words = dict[int, list[str]]  # by column; those that share it, the most frequent one first

@@ -25,6 +25,7 @@ from cwlearn.text.records import records_of
 from cwlearn.text.sources import Paths, as_sources
 from cwlearn.text.svmlight import SvmlightParser
 from cwlearn.text.svmlight_errors import Grammar, label_type
+from cwlearn.text.text_file import peek
 from cwlearn.utils.machine import usable_cores
 from cwlearn.utils.pipeline import in_order
 
@@ -78,6 +79,14 @@ class Reading(Options):
         keyword_only=True,
     )
     header: bool = option(True, BOOLEAN, "The first line of CSV names the fields.", keyword_only=True)
+
+
+def has_documents(paths: Paths, reading: Reading) -> bool:
+    """Whether the text has documents, and not rows of numbers; a pipe is not read by that."""
+    source = as_sources(paths)[0]
+    if reading.format != "auto":
+        return reading.format != "svmlight"
+    return choose(source.path, peek(source, HEAD_BYTES), reading.format) != "svmlight"
 
 
 class Reader:

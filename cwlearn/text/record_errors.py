@@ -96,7 +96,8 @@ def find_fasttext_flaw(record: bytes, prefix: bytes) -> RecordFlaw | None:
         )
     if len(labels) > 1:
         at = labels[1].start()
-        if BARE_CR.search(record, 0, at):
+        bare = BARE_CR.search(record)
+        if bare is not None and bare.start() < at:
             return RecordFlaw(CR_LINE_ENDS, record, at)
         return RecordFlaw(f"expected one label, found {len(labels)}", record, at, labels[1].group())
     return None

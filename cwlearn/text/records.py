@@ -6,6 +6,7 @@ A format only finds the fields; what makes rows of them is the same for all (`do
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -65,16 +66,21 @@ class Fields(NamedTuple):
 
     def with_room(self, room: int) -> Fields:
         """A copy with room for more records."""
-        arrays = []
-        for array in self[:-1]:
-            wider = np.zeros((*array.shape[:-1], room), array.dtype)
-            wider[..., : array.shape[-1]] = array
-            arrays.append(wider)
-        return Fields(*arrays, self.scratch)
+
+        def wider(array: NDArray[Any]) -> NDArray[Any]:
+            copy = np.zeros((*array.shape[:-1], room), array.dtype)
+            copy[..., : array.shape[-1]] = array
+            return copy
+
+        return self._changed(wider)
 
     def where(self, selection: Any) -> Fields:
         """Some of the records."""
-        return Fields(*(array[..., selection] for array in self[:-1]), self.scratch)
+        return self._changed(lambda array: array[..., selection])
+
+    def _changed(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Fields:
+        """The same text with other arrays of records."""
+        return self._replace(**{name: change(getattr(self, name)) for name in self._fields if name != "scratch"})
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,25 @@ def _opened(source: Source) -> _Waiting:
     return _Range(source.path, source.start, source.stop)
 
 
+_peeked: dict[Source, TextFile] = {}  # pipes that have been looked into, to be read from their beginning
+
+
+def peek(source: Source, size: int) -> bytes:
+    """The first bytes of the text of a source, even of a pipe, which can be read only once."""
+    file = _peeked.pop(source, None) or TextFile(source)
+    head = file.peek(size)
+    if file.regular:
+        file.close()
+    else:
+        _peeked[source] = file
+    return head
+
+
+def open_text(source: Source) -> TextFile:
+    """The text of a source, from its beginning."""
+    return _peeked.pop(source, None) or TextFile(source)
+
+
 class TextFile:
     """The text of one source."""
 

@@ -1,1 +1,1 @@
-"""Fuzzing of the three doors that bytes from outside come in by: text, model files and CSR matrices."""
+"""Fuzzing of the doors that bytes from outside come in by: text and records, model files and CSR matrices."""

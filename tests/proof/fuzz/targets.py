@@ -31,6 +31,7 @@ from cwlearn.text.chunks import Chunk
 from cwlearn.text.reader import Reader, Reading
 from cwlearn.text.sources import Source
 from cwlearn.text.svmlight_errors import find_flaw
+from tests.proof.fuzz import record_targets
 
 _FOLDER = tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None)  # goes when Python ends
 PATH = os.path.join(_FOLDER.name, "input")
@@ -359,4 +360,13 @@ def csr(data: bytes) -> None:
     assert (variance >= 0).all()
 
 
-TARGETS = {"text": text, "model": model, "csr": csr}
+TARGETS = {
+    "text": text,
+    "model": model,
+    "csr": csr,
+    "json": record_targets.json_records,
+    "csv": record_targets.csv_records,
+    "lines": record_targets.line_records,
+    "vw": record_targets.vw_records,
+    "formats": record_targets.formats,
+}
