@@ -131,7 +131,7 @@ def read_svmlight(
     from_one = zero_based != "auto" and not zero_based
     reader = Reader(
         paths,
-        Reading(unsorted, on_bad_line, max_bad, max_line),
+        Reading(unsorted, on_bad_line, max_bad, max_line, format="svmlight"),
         dtype=dtype,
         queries=query_id,
         hash_bits=hash_bits or 0,
@@ -214,7 +214,7 @@ def iter_svmlight(
     _check_size(n_features, on_large_index)
     reader = Reader(
         paths,
-        Reading(unsorted, on_bad_line, max_bad, max_line),
+        Reading(unsorted, on_bad_line, max_bad, max_line, format="svmlight"),
         dtype=dtype,
         hash_bits=hash_bits or 0,
         lowest_index=int(not zero_based),
