@@ -30,7 +30,7 @@ from cwlearn.core.rules import RULES, TASKS
 from cwlearn.core.states.base import Statistics, new_statistics
 from cwlearn.core.text_options import TextOptions
 from cwlearn.core.training import Training
-from cwlearn.errors import ModelError, UsageError, listed, shown
+from cwlearn.errors import DataError, ModelError, UsageError, listed, shown
 from cwlearn.parallel.shards import Sharing
 from cwlearn.parallel.tasks import ShardResult
 from cwlearn.text.labels import labels_for
@@ -44,7 +44,8 @@ from cwlearn.utils.machine import free_memory
 from cwlearn.utils.messages import put, put_json, say
 
 EXAMPLE = """\
-  cwlearn train mails.svm -m spam.npz                         all defaults
+  cwlearn train reviews.jsonl -m reviews.npz                  fields text, label
+  cwlearn train mails.csv -m m.npz --text subject,body        several fields
   cwlearn train big.svm.gz -m b.npz -a cw --epochs 1          in bounded memory
   cwlearn train more.svm -m b.npz --resume b.npz --epochs 1   with more data
   cwlearn train part-*.svm -m b.npz --epochs 1 --workers 4    four at once
@@ -186,12 +187,20 @@ def _learn_alone(
         with monitor.handling_ctrl_c():
             learner = run.train()
             monitor.ended(run)
-            name_columns(learner, run.reader(), arguments.names)
+            _name_columns(learner, run, arguments.names)
             save_model(learner, arguments.model)
     except KeyboardInterrupt:
         say(_interruption(run, monitor, checkpoint, arguments.model))
         raise
     return learner, run
+
+
+def _name_columns(learner: Learner, run: Run, most: int) -> None:
+    """Keep the words of the heaviest columns.  The model is saved even if the data cannot be read once more."""
+    try:
+        name_columns(learner, run.reader(), most)
+    except (OSError, DataError) as error:
+        warn(f"the model has no words for its columns: {reason(error)}")
 
 
 def _continue_checkpoint(unfinished: dict[str, Any], run: Run, force: bool) -> None:
