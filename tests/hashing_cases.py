@@ -18,7 +18,7 @@ ALPHABETS = [
     "ab AB_12,.-'!\x00\x7f",
     " \t\n\r\v\f\x1c\x1d\x1e\x1f ab",
     "éÉàÀßẞﬁŒœ",
-    "\u0130I\u0131i\u03a3\u03c3\u03c2\u0391\u03b1\u03c2 \u017f\u212a\u212b",  # lower case of more than one letter, of its neighbours, of another block
+    "\u0130I\u0131i\u03a3\u03c3\u03c2\u0391\u03b1\u03c2 \u017f\u212a\u212b",  # special lower case
     "\u0301\u0308\u0327\u0345\u200d e",  # marks that combine
     "日本語カタカナｶﾀｶﾅ、。",
     "اللغةالعربيةﷺ ١٢٣",
