@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cwlearn.cli.common import (
     DATA_HELP,
@@ -19,7 +19,6 @@ from cwlearn.cli.common import (
 )
 from cwlearn.cli.flags import add_options, add_rules, checked, flag, given
 from cwlearn.cli.parser import Parser
-from cwlearn.cli.shards import learn_in_shards
 from cwlearn.cli.terminal import TerminalMonitor, reason
 from cwlearn.cli.train_options import DEFAULT_RULE, DOCUMENTS_RULE, choose_options, read_labels
 from cwlearn.core import model_file
@@ -31,8 +30,7 @@ from cwlearn.core.states.base import Statistics, new_statistics
 from cwlearn.core.text_options import TextOptions
 from cwlearn.core.training import Training
 from cwlearn.errors import DataError, ModelError, UsageError, listed, shown
-from cwlearn.parallel.shards import Sharing
-from cwlearn.parallel.tasks import ShardResult
+from cwlearn.parallel.sharing import Sharing
 from cwlearn.text.labels import labels_for
 from cwlearn.text.naming import DEFAULT_NAMES, name_columns
 from cwlearn.text.reader import Reading, has_documents
@@ -42,6 +40,9 @@ from cwlearn.text.sources import STDIN
 from cwlearn.utils.atomic_file import check_writable
 from cwlearn.utils.machine import free_memory
 from cwlearn.utils.messages import put, put_json, say
+
+if TYPE_CHECKING:
+    from cwlearn.parallel.tasks import ShardResult
 
 EXAMPLE = """\
   cwlearn train reviews.jsonl -m reviews.npz                  fields text, label
@@ -132,6 +133,8 @@ def run(arguments: argparse.Namespace) -> None:
     start = time.perf_counter()
     counts: Run | ShardResult
     if sharing.wanted:
+        from cwlearn.cli.shards import learn_in_shards  # which one model does not need
+
         learner, counts = learn_in_shards(arguments, sharing, rule, training, reading, resources, documents, resumed)
     else:
         learner, counts = _learn_alone(arguments, rule, training, reading, resources, documents, resumed, checkpoint)
@@ -267,7 +270,7 @@ def _report(model: str, learner: Learner, before: Statistics, counts: Run | Shar
         "unsolved_updates": statistics["unsolved"] - before["unsolved"],
         "epochs": epochs,
         "bad_lines": counts.bad_lines,
-        "shards_left_out": [*counts.failures.values()] if isinstance(counts, ShardResult) else [],
+        "shards_left_out": [] if isinstance(counts, Run) else [*counts.failures.values()],
     }
 
 

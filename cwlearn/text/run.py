@@ -315,9 +315,9 @@ class Run:
                     self._store = store = self._moved_to_disk(store)
         if self._expected not in (None, self._read):
             self._begin_anew(OTHER_TEXT)
-        if self._expected is None and self.learner is not None and self.learner.frequencies is not None:
-            assert self._frequencies is not None
-            self.learner.frequencies.add(self._frequencies)  # a checkpoint has them already
+        known = None if self.learner is None else self.learner.frequencies
+        if self._expected is None and known is not None and self._frequencies is not None:
+            known.add(self._frequencies)  # a checkpoint has them already
         self._learned = self._read
         return store
 
