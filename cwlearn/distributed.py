@@ -15,7 +15,8 @@ from cwlearn.core.class_labels import check_labels, listed_labels, text_labels
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import COUNT, require
 from cwlearn.estimators.base import Linear, warn_of_unsolved
-from cwlearn.parallel.shards import Sharing, ignore_progress
+from cwlearn.parallel.shards import ignore_progress
+from cwlearn.parallel.sharing import Sharing
 from cwlearn.parallel.sources import DaskShards, Pair, Path, checked_shards, named_shards
 from cwlearn.parallel.tasks import Plan, is_text
 from cwlearn.parallel.threads import LocalClient, train_in_threads

@@ -18,7 +18,7 @@ ALPHABETS = [
     "ab AB_12,.-'!\x00\x7f",
     " \t\n\r\v\f\x1c\x1d\x1e\x1f ab",
     "éÉàÀßẞﬁŒœ",
-    "İIıiΣσςΑας ſKÅ",  # lower case of more than one letter, of its neighbours, of another block
+    "\u0130I\u0131i\u03a3\u03c3\u03c2\u0391\u03b1\u03c2 \u017f\u212a\u212b",  # special lower case
     "\u0301\u0308\u0327\u0345\u200d e",  # marks that combine
     "日本語カタカナｶﾀｶﾅ、。",
     "اللغةالعربيةﷺ ١٢٣",
@@ -27,7 +27,7 @@ ALPHABETS = [
     "🙂👨👩👧\U0001f3fd🇩🇪",
     "\u0085\u00a0\u1680\u2003\u2028\u3000",  # white space
     "ﬁ™①Ⅳ½²ªºǅ",
-    "𝐀𝔸𐐀𞤀𖹀󠄀丽",
+    "\U0001d400\U0001d538\U00010400\U0001e900\U00016e40\U000e0100\U0002f800",  # of other planes
 ]
 TABLES = [np.array([ord(letter) for letter in alphabet], np.uint32) for alphabet in ALPHABETS]
 STOP_WORDS = ["ab", "abc", "éa", "日本", "ba", "aa", "bb"]

@@ -16,8 +16,8 @@ from cwlearn.utils.atomic_file import new_file_like
 from cwlearn.utils.messages import say
 
 DATA_HELP = (
-    "svmlight text: 'label index:value index:value ...', plain or compressed by gzip, bzip2, xz or Zstandard; - is "
-    "standard input; several files are read as one"
+    "documents (JSON lines, CSV, TSV, fastText, 'label<TAB>text', Parquet), Vowpal Wabbit lines or svmlight text, "
+    "plain or compressed by gzip, bzip2, xz or Zstandard; - is standard input; several files are read as one"
 )
 
 

@@ -21,7 +21,7 @@ from cwlearn.utils.messages import put, put_json
 
 __all__ = ["EXAMPLE", "add_flags", "run"]
 
-EXAMPLE = "  cwlearn evaluate test.svm -m spam.npz"
+EXAMPLE = "  cwlearn evaluate test.jsonl -m reviews.npz"
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -53,7 +53,7 @@ def _as_flag(match: re.Match[str]) -> str:
 def _option_names() -> frozenset[str]:
     from cwlearn.core.text_options import TextOptions
     from cwlearn.core.training import Training
-    from cwlearn.parallel.shards import Sharing
+    from cwlearn.parallel.sharing import Sharing
     from cwlearn.text.reader import Reading
     from cwlearn.text.resources import Resources
 

@@ -18,10 +18,15 @@ from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import COUNT
 from cwlearn.core.states.base import LinearState, Weights
 from cwlearn.core.weights import heaviest
-from cwlearn.errors import listed, shown
+from cwlearn.errors import UsageError, listed, shown
+from cwlearn.text.naming import words_of
+from cwlearn.text.reader import Reader
 from cwlearn.utils.messages import put, put_json
 
-EXAMPLE = "  cwlearn inspect spam.npz --top 20 --names words.txt"
+EXAMPLE = """\
+  cwlearn inspect reviews.npz --top 20                    words, if they are kept
+  cwlearn inspect reviews.npz --names-from reviews.jsonl  words, from documents
+  cwlearn inspect spam.npz --names words.txt              names from a list"""
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +41,11 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--names", metavar="FILE", help="file with the names of the features, one in each line, the first for index 1"
     )
+    parser.add_argument(
+        "--names-from",
+        metavar="DATA",
+        help="documents in which to look for the words behind the heaviest columns, if the model has learned documents",
+    )
     add_memory(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -49,6 +59,8 @@ def run(arguments: argparse.Namespace) -> None:
                 summary.add(weights)
         else:
             model.restored()
+    if arguments.names_from is not None:
+        _find_words(learner, summary, arguments.names_from)
     facts = _facts(learner, model.n_features, summary, _name_function(arguments.names, learner))
     if arguments.json:
         put_json(facts)
@@ -57,6 +69,15 @@ def run(arguments: argparse.Namespace) -> None:
     if facts["weights"]:
         put()
         _print_weights(facts["weights"], with_labels=bool(facts["labels"]))
+
+
+def _find_words(learner: Learner, summary: WeightSummary | None, path: str) -> None:
+    """Find the words behind the columns that are printed."""
+    if learner.documents is None or summary is None:
+        raise UsageError("--names-from is for a model of documents, and this one has learned rows of numbers")
+    columns = np.unique(summary.columns)
+    reader = Reader(path, labelled=False, documents=learner.documents, only_documents=True, hash_bits=learner.hash_bits)
+    learner.words = words_of(reader, columns)
 
 
 def _facts(
@@ -79,6 +100,7 @@ def _facts(
         "features": n_features,
         "features_moved": None if summary is None else summary.features_moved,
         "hash_bits": learner.hash_bits,
+        "documents": learner.documents and learner.documents.record(),
         "n_constraints": learner.training.n_constraints,
         "multiclass_update": learner.training.multiclass_update,
         "rows": statistics["rows"],
@@ -112,6 +134,9 @@ def _print_facts(path: str, learner: Learner, facts: dict[str, Any]) -> None:
     hashed = f", hashed to {learner.hash_bits} bits" if learner.hash_bits else ""
     moved = "" if facts["features_moved"] is None else f", {facts['features_moved']:,} of them moved by an update"
     put(f"features   {facts['features']:,}{moved}{hashed}")
+    if learner.documents is not None:
+        options = {item.name: getattr(learner.documents, item.name) for item in fields(learner.documents)}
+        put(f"documents  {_named_values({name: value for name, value in options.items() if value is not None})}")
     error = facts["progressive_error"]
     put(f"learned    {facts['rows']:,} rows, {facts['updates']:,} updates, progressive error {error:.4f}")
     if learner.several:
@@ -201,6 +226,11 @@ class WeightSummary:
     def intercept(self) -> Any:
         """A number, or one for each label."""
         return self._intercepts.tolist() if self._learner.several else self._intercepts.tolist()[0]
+
+    @property
+    def columns(self) -> NDArray[np.int64]:
+        """The columns of the heaviest weights."""
+        return self._lines - 1
 
     def heaviest(self, name_of: Callable[[int], str]) -> list[dict[str, Any]]:
         """The heaviest weights, with the names of their features."""

@@ -10,7 +10,7 @@ from cwlearn.cli.common import add_output, save_model, warn_of_repeats
 from cwlearn.cli.flags import add_memory, checked
 from cwlearn.core import merging, model_file
 from cwlearn.core.learner import Learner
-from cwlearn.core.merging import HOW
+from cwlearn.core.parameters import HOW
 from cwlearn.errors import UsageError, listed, shown
 from cwlearn.text.sources import STDIN
 from cwlearn.utils.atomic_file import check_writable

@@ -24,7 +24,7 @@ from cwlearn.utils.messages import put_json
 
 LINES_AT_ONCE = 1 << 18  # scores that become text in one piece
 EXAMPLE = """\
-  cwlearn predict new.svm -m spam.npz                  one label in each line
+  cwlearn predict new.jsonl -m reviews.npz             one label in each line
   cwlearn predict new.svm -m spam.npz --proba -o out   with probabilities
   cwlearn predict new.svm -m price.npz --std           regression: deviations"""
 

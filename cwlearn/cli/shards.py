@@ -10,7 +10,8 @@ from cwlearn.core.rule import Rule
 from cwlearn.core.text_options import TextOptions
 from cwlearn.core.training import Training
 from cwlearn.errors import UsageError, shown
-from cwlearn.parallel.shards import Sharing, files_as_shards
+from cwlearn.parallel.shards import files_as_shards
+from cwlearn.parallel.sharing import Sharing
 from cwlearn.parallel.tasks import Plan, ShardResult
 from cwlearn.parallel.threads import train_in_threads
 from cwlearn.text.reader import Reading

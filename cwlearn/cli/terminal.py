@@ -18,8 +18,8 @@ from cwlearn.utils.messages import show
 from cwlearn.utils.signals import handled
 
 
-def reason(error: OSError | MemoryError) -> str:
-    """Why something could not be written or removed."""
+def reason(error: OSError | MemoryError | DataError) -> str:
+    """Why something could not be read, written or removed."""
     return getattr(error, "strerror", None) or str(error) or "out of memory"
 
 

@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cwlearn.cli.common import (
     DATA_HELP,
@@ -19,7 +19,6 @@ from cwlearn.cli.common import (
 )
 from cwlearn.cli.flags import add_options, add_rules, checked, flag, given
 from cwlearn.cli.parser import Parser
-from cwlearn.cli.shards import learn_in_shards
 from cwlearn.cli.terminal import TerminalMonitor, reason
 from cwlearn.cli.train_options import DEFAULT_RULE, DOCUMENTS_RULE, choose_options, read_labels
 from cwlearn.core import model_file
@@ -30,9 +29,8 @@ from cwlearn.core.rules import RULES, TASKS
 from cwlearn.core.states.base import Statistics, new_statistics
 from cwlearn.core.text_options import TextOptions
 from cwlearn.core.training import Training
-from cwlearn.errors import ModelError, UsageError, listed, shown
-from cwlearn.parallel.shards import Sharing
-from cwlearn.parallel.tasks import ShardResult
+from cwlearn.errors import DataError, ModelError, UsageError, listed, shown
+from cwlearn.parallel.sharing import Sharing
 from cwlearn.text.labels import labels_for
 from cwlearn.text.naming import DEFAULT_NAMES, name_columns
 from cwlearn.text.reader import Reading, has_documents
@@ -43,8 +41,12 @@ from cwlearn.utils.atomic_file import check_writable
 from cwlearn.utils.machine import free_memory
 from cwlearn.utils.messages import put, put_json, say
 
+if TYPE_CHECKING:
+    from cwlearn.parallel.tasks import ShardResult
+
 EXAMPLE = """\
-  cwlearn train mails.svm -m spam.npz                         all defaults
+  cwlearn train reviews.jsonl -m reviews.npz                  fields text, label
+  cwlearn train mails.csv -m m.npz --text subject,body        several fields
   cwlearn train big.svm.gz -m b.npz -a cw --epochs 1          in bounded memory
   cwlearn train more.svm -m b.npz --resume b.npz --epochs 1   with more data
   cwlearn train part-*.svm -m b.npz --epochs 1 --workers 4    four at once
@@ -131,6 +133,8 @@ def run(arguments: argparse.Namespace) -> None:
     start = time.perf_counter()
     counts: Run | ShardResult
     if sharing.wanted:
+        from cwlearn.cli.shards import learn_in_shards  # which one model does not need
+
         learner, counts = learn_in_shards(arguments, sharing, rule, training, reading, resources, documents, resumed)
     else:
         learner, counts = _learn_alone(arguments, rule, training, reading, resources, documents, resumed, checkpoint)
@@ -186,12 +190,20 @@ def _learn_alone(
         with monitor.handling_ctrl_c():
             learner = run.train()
             monitor.ended(run)
-            name_columns(learner, run.reader(), arguments.names)
+            _name_columns(learner, run, arguments.names)
             save_model(learner, arguments.model)
     except KeyboardInterrupt:
         say(_interruption(run, monitor, checkpoint, arguments.model))
         raise
     return learner, run
+
+
+def _name_columns(learner: Learner, run: Run, most: int) -> None:
+    """Keep the words of the heaviest columns.  The model is saved even if the data cannot be read once more."""
+    try:
+        name_columns(learner, run.reader(), most)
+    except (OSError, DataError) as error:
+        warn(f"the model has no words for its columns: {reason(error)}")
 
 
 def _continue_checkpoint(unfinished: dict[str, Any], run: Run, force: bool) -> None:
@@ -258,7 +270,7 @@ def _report(model: str, learner: Learner, before: Statistics, counts: Run | Shar
         "unsolved_updates": statistics["unsolved"] - before["unsolved"],
         "epochs": epochs,
         "bad_lines": counts.bad_lines,
-        "shards_left_out": [*counts.failures.values()] if isinstance(counts, ShardResult) else [],
+        "shards_left_out": [] if isinstance(counts, Run) else [*counts.failures.values()],
     }
 
 

@@ -25,6 +25,13 @@ class Frequencies:
         """Count the features of rows."""
         self._go_through(rows, count=True, weigh=False)
 
+    def add(self, other: Frequencies) -> None:
+        """Add the counts of other documents."""
+        total = FrequencySum()
+        total.add(self)
+        total.add(other)
+        total.put_into(self)
+
     def weigh(self, rows: Rows) -> Rows:
         """The rows with weighted values, and of the length 1."""
         return self._go_through(rows, count=False, weigh=True)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from cwlearn.core.frequencies import FrequencySum
 from cwlearn.core.learner import Learner
-from cwlearn.core.parameters import one_of, require
+from cwlearn.core.parameters import HOW, require
 from cwlearn.core.rule import Rule
 from cwlearn.core.states.base import NONE, LinearState, Statistics, new_statistics
 from cwlearn.core.states.diagonal import DiagonalState
@@ -36,7 +36,6 @@ from cwlearn.errors import ModelError, listed
 UNCERTAIN = 1e-6  # relative rounding error by which a variance may rise
 ROUNDED = 1e-12  # relative rounding error of the average of equal variances
 FEW_SHARED = 0.1  # part of the touched features, below which models do not seem to belong together
-HOW = one_of("posterior", "kl", "l2")
 
 
 @dataclass(frozen=True)

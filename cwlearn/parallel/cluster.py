@@ -14,7 +14,8 @@ import numpy as np
 from cwlearn._version import __version__
 from cwlearn.core.learner import Learner
 from cwlearn.errors import shown
-from cwlearn.parallel.shards import Report, Sharing, ignore_progress, train
+from cwlearn.parallel.shards import Report, ignore_progress, train
+from cwlearn.parallel.sharing import Sharing
 from cwlearn.parallel.tasks import Plan, Shard, ShardResult, learn
 
 try:

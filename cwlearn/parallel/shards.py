@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from cwlearn.core.class_labels import EXPECTED, check_labels
 from cwlearn.core.learner import Learner
-from cwlearn.core.merging import HOW, check_confidences
-from cwlearn.core.parameters import BOOLEAN, COUNT, NOTHING, Check, Options, option
+from cwlearn.core.merging import check_confidences
 from cwlearn.errors import DataError, listed
+from cwlearn.parallel.sharing import Sharing
 from cwlearn.parallel.tasks import (
     TEXTS_PER_TASK,
     Plan,
@@ -36,39 +36,12 @@ from cwlearn.text.sources import as_sources, total_size
 LABEL_RETRIES = 3  # how often a round may be repeated because shards had labels that were not sampled
 SHARD_MEMORY = 1 << 30  # bytes for the rows of a shard between two epochs; larger shards go through a file
 SEED_STEP = 7919  # between the seeds of two shards
-ADDRESS = Check("an address such as tcp://host:8786", lambda value: isinstance(value, str) and value, str, "ADDRESS")
 
 Report = Callable[[int], object]
 
 
 def ignore_progress(shards: int) -> None:
     """A `report` that does nothing."""
-
-
-@dataclass(frozen=True)
-class Sharing(Options):
-    """How many shards are learned from at once, and how their models are merged."""
-
-    workers: int | None = option(
-        None,
-        NOTHING | COUNT,
-        "Train so many models at once, each on a shard (a file, or a part of one if there are fewer files), and merge "
-        "them. None: one model, from all rows in turn.",
-    )
-    scheduler: str | None = option(
-        None,
-        NOTHING | ADDRESS,
-        "Train on the workers of a Dask cluster. They must find the files under the same names.",
-    )
-    rounds: int = option(1, COUNT, "How often to train on all shards, each time from the last merged model.")
-    how: str = option("posterior", HOW, "How to merge the models of shards: see `cwlearn merge`.")
-    skip_bad_shards: bool = option(
-        False, BOOLEAN, "Leave out shards that cannot be read or learned from, and report them, instead of failing."
-    )
-
-    @property
-    def wanted(self) -> bool:
-        return self.workers is not None or self.scheduler is not None
 
 
 class Engine(Protocol):

@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from cwlearn.core.learner import Learner
-from cwlearn.parallel.shards import Report, Sharing, ignore_progress, train
+from cwlearn.parallel.shards import Report, ignore_progress, train
+from cwlearn.parallel.sharing import Sharing
 from cwlearn.parallel.tasks import QUICK, Plan, Shard, ShardResult
 from cwlearn.utils.machine import usable_cores
 

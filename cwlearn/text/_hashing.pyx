@@ -32,6 +32,8 @@ cdef extern from "text/_publishing.h":
     bint cwlearn_is_published(const uint8_t* flag) noexcept nogil
 
 cdef extern from "text/_vectors.h":
+    bint cwlearn_wide
+    bint cwlearn_has_avx2()
     int cwlearn_first_bit(uint64_t word) noexcept nogil
     uint64_t cwlearn_classify(
         const uint8_t* p, uint8_t* lowered, bint lowercase, bint by_space, uint64_t* others) noexcept nogil
@@ -106,6 +108,17 @@ include "_tables.pxi"
 include "_tokens.pxi"
 include "_ngrams.pxi"
 include "_columns.pxi"
+
+
+cwlearn_wide = cwlearn_has_avx2()
+
+
+def choose_vectors(bint wide):
+    """Use wide vectors, if this processor has them, or narrow ones, for tests; return whether they were wide."""
+    global cwlearn_wide
+    cdef bint before = cwlearn_wide
+    cwlearn_wide = wide and cwlearn_has_avx2()
+    return before
 
 
 def murmur_of(bytes data):

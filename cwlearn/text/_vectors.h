@@ -139,12 +139,14 @@ attributes static void cwlearn_keys##suffix(uint32_t *keys, uint32_t columns, ui
     cwlearn_keys_in(keys, columns, signs, n); \
 }
 
+static int cwlearn_wide = 0;            /* whether AVX2 is used */
 CWLEARN_VARIANT(_anywhere, )
 #if defined(__GNUC__) && defined(__x86_64__)
 CWLEARN_VARIANT(_avx2, __attribute__((target("avx2"))))
-#define CWLEARN_CHOOSE(name, ...) \
-    (__builtin_cpu_supports("avx2") ? name##_avx2(__VA_ARGS__) : name##_anywhere(__VA_ARGS__))
+#define cwlearn_has_avx2() (__builtin_cpu_supports("avx2") != 0)
+#define CWLEARN_CHOOSE(name, ...) (cwlearn_wide ? name##_avx2(__VA_ARGS__) : name##_anywhere(__VA_ARGS__))
 #else
+#define cwlearn_has_avx2() 0
 #define CWLEARN_CHOOSE(name, ...) name##_anywhere(__VA_ARGS__)
 #endif
 #define cwlearn_quads(...) CWLEARN_CHOOSE(cwlearn_quads, __VA_ARGS__)

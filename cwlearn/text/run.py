@@ -315,18 +315,19 @@ class Run:
                     self._store = store = self._moved_to_disk(store)
         if self._expected not in (None, self._read):
             self._begin_anew(OTHER_TEXT)
+        known = None if self.learner is None else self.learner.frequencies
+        if self._expected is None and known is not None and self._frequencies is not None:
+            known.add(self._frequencies)  # a checkpoint has them already
         self._learned = self._read
         return store
 
     def _count(self, batch: Batch) -> None:
-        """Count the features of documents, unless a checkpoint has done that."""
+        """Count the features of documents."""
         documents = batch.documents
-        if documents is None or not documents.idf or self._expected is not None:
-            return
-        if self._frequencies is None:
-            known = None if self.learner is None else self.learner.frequencies
-            self._frequencies = known or Frequencies(batch.n_features, documents.norm)
-        self._frequencies.count(batch.rows)
+        if documents is not None and documents.idf:
+            if self._frequencies is None:
+                self._frequencies = Frequencies(batch.n_features, documents.norm)
+            self._frequencies.count(batch.rows)
 
     def _moved_to_disk(self, store: MemoryStore) -> DiskStore:
         """The rows in a file, since they do not fit into memory."""

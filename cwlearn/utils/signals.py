@@ -7,7 +7,6 @@ import signal
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -129,6 +128,8 @@ def _send_until(delivered: Callable[[], bool], number: int) -> None:
 
 def _release_frames(error: BaseException | None) -> None:
     """Release the objects in the frames of an error now, while errors of their finalisers are not printed."""
+    import traceback  # only when a signal ends the program
+
     while error is not None:
         traceback.clear_frames(error.__traceback__)
         error = error.__context__

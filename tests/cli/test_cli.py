@@ -596,9 +596,6 @@ def test_training_by_command_loads_numpy_only(text, tmp_path):
     script = f"""
 import sys
 from cwlearn.cli import main as cli
-from cwlearn.cli import parser
-from cwlearn.cli.flags import rendered
-from cwlearn.cli.flags import rendered
 for words in (["--epochs", "1"], ["--epochs", "2"], ["--epochs", "2", "--memory", "4K"]):
     assert cli.main(["train", {str(text)!r}, "-m", {str(tmp_path / "m.npz")!r}, "--quiet", *words]) == 0
 for words in (["predict", {str(text)!r}, "-m"], ["evaluate", {str(text)!r}, "-m"], ["inspect"]):
@@ -606,8 +603,10 @@ for words in (["predict", {str(text)!r}, "-m"], ["evaluate", {str(text)!r}, "-m"
 print("\\n", *sorted(sys.modules))
 """
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=ENVIRONMENT)
-    modules = {name.split(".")[0] for name in result.stdout.splitlines()[-1].split()}
+    loaded_names = set(result.stdout.splitlines()[-1].split())
+    modules = {name.split(".")[0] for name in loaded_names}
     assert "numpy" in modules
+    assert not loaded_names & {"cwlearn.core.merging", "cwlearn.parallel.tasks", "cwlearn.parallel.shards"}
     assert not modules & {"sklearn", "scipy", "dask", "matplotlib", "pandas", "tqdm", "joblib"}
 
 

@@ -31,7 +31,7 @@ from cwlearn.core.rows import as_rows
 from cwlearn.core.training import Training
 from cwlearn.errors import DataError
 from cwlearn.estimators.loading import CLASSIFIERS
-from cwlearn.parallel.shards import Sharing
+from cwlearn.parallel.sharing import Sharing
 from cwlearn.parallel.tasks import Plan, Shard
 from cwlearn.parallel.threads import train_in_threads
 from cwlearn.text.reader import Reader, Reading

@@ -20,7 +20,8 @@ from cwlearn import distributed
 from cwlearn.cli import train as cli_train
 from cwlearn.errors import DataError
 from cwlearn.parallel import shards
-from cwlearn.parallel.shards import Sharing, files_as_shards
+from cwlearn.parallel.shards import files_as_shards
+from cwlearn.parallel.sharing import Sharing
 from cwlearn.parallel.tasks import Plan, ShardResult
 from cwlearn.parallel.threads import train_in_threads
 from cwlearn.utils.machine import usable_cores

@@ -16,7 +16,8 @@ from cwlearn.core.merging import Sum
 from cwlearn.core.training import Training
 from cwlearn.errors import DataError
 from cwlearn.parallel import shards, tasks
-from cwlearn.parallel.shards import Sharing, files_as_shards
+from cwlearn.parallel.shards import files_as_shards
+from cwlearn.parallel.sharing import Sharing
 from cwlearn.parallel.tasks import Plan
 from cwlearn.parallel.threads import train_in_threads
 from cwlearn.text.labels import labels_for
