@@ -65,11 +65,11 @@ def find_csv_flaw(record: bytes, n_fields: int, delimiter: int, like: str = "the
     return RecordFlaw(f"expected {fields} as in {like}, found {len(places)}", record, place)
 
 
-def csv_column(header: Sequence[str], field: str) -> int:
+def csv_column(header: Sequence[str], field: str, where: str = "the header") -> int:
     """The number of a field in the header; a field that is not there, or there twice, raises its flaw."""
     numbers = [number for number, name in enumerate(header) if name == field]
     if not numbers:
-        raise RecordFlaw(unknown_field(field, header, "the header"), b"", 0)
+        raise RecordFlaw(unknown_field(field, header, where), b"", 0)
     if len(numbers) > 1:
-        raise RecordFlaw(f"expected one field {shortened(field)!r} in the header, found {len(numbers)}", b"", 0)
+        raise RecordFlaw(f"expected one field {shortened(field)!r} in {where}, found {len(numbers)}", b"", 0)
     return numbers[0]

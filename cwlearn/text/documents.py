@@ -13,7 +13,7 @@ from cwlearn.core.rows import Rows
 from cwlearn.core.text_options import TextOptions
 from cwlearn.errors import DataError
 from cwlearn.text import record_errors
-from cwlearn.text._records import BAD_RECORD, DONE, NEEDS_ROOM, intern_spans, join_spans, joined_size
+from cwlearn.text._records import BAD_RECORD, DONE, NEEDS_ROOM, NULL, intern_spans, join_spans, joined_size
 from cwlearn.text.batch import NO_INDEX, Batch, Buffers, intern_labels
 from cwlearn.text.chunks import Chunk
 from cwlearn.text.hashing import Documents, Hasher, HashingSettings, documents_in
@@ -152,7 +152,8 @@ class DocumentParser:
         first = self.format.first_text
         starts, stops = fields.starts[first:], fields.stops[first:]
         if self.format.n_texts == 1:
-            return documents_in(fields.scratch, *_spans(fields, first))
+            start, stop = _spans(fields, first)
+            return documents_in(fields.scratch, start, np.where(fields.kinds[first] == NULL, start, stop))
         joined = buffers.array("joined", joined_size(starts, stops), np.uint8)
         spans = np.empty((2, len(fields.places)), np.int64)
         kinds = np.ascontiguousarray(fields.kinds[first:])

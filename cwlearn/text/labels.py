@@ -211,8 +211,11 @@ class Targets(Labels):
 
     def add(self, batch: Batch) -> str | None:
         if batch.label_names is not None:
-            values = np.array([_target(name) for name in batch.label_names])
-            batch.labels, batch.label_names = values[batch.labels.astype(np.int64)], None
+            values, numbers = np.array([_target(name) for name in batch.label_names]), batch.labels.astype(np.int64)
+            if (wrong := np.isnan(values[numbers])).any():
+                row = int(np.argmax(wrong))
+                raise batch.row_error(row, f"target {batch.label_names[numbers[row]]} is not a number")
+            batch.labels, batch.label_names = values[numbers], None
         wrong = np.isnan(batch.labels)
         if wrong.any():
             row = int(np.argmax(wrong))

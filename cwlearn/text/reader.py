@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from cwlearn.core.parameters import BOOLEAN, COUNT, NOTHING, SIZE, THREADS, Check, Options, one_of, option, require
-from cwlearn.core.text_options import DEFAULT_BITS, TextOptions
+from cwlearn.core.text_options import BITS, DEFAULT_BITS, TextOptions
 from cwlearn.errors import DataError
 from cwlearn.text._svmlight import UNLABELLED
 from cwlearn.text.batch import Batch, Buffers, Parser
@@ -210,7 +210,8 @@ class Reader:
         except DataError as error:
             hint = wrong_format_hint(head, format)
             raise DataError(f"{error.what}; {hint}", name, error.line, error.column) if hint else error from None
-        return DocumentParser(format, records, self.documents, self.hash_bits or DEFAULT_BITS, self.dtype)
+        require("hash_bits", hash_bits := self.hash_bits or DEFAULT_BITS, BITS)
+        return DocumentParser(format, records, self.documents, hash_bits, self.dtype)
 
     def _parse(self, parser: Parser, chunk: Chunk, buffers: Buffers) -> Batch:
         """Parse a chunk.  Bad lines are left out or end it, as `reading` says."""

@@ -34,7 +34,7 @@ from cwlearn.text.chunks import Chunk, end_of_last_line
 from cwlearn.text.csv_errors import csv_column, csv_fields, find_csv_flaw
 from cwlearn.text.formats import delimiter_of
 from cwlearn.text.json_errors import find_json_flaw, json_field_flaw
-from cwlearn.text.record_errors import RecordFlaw, find_fasttext_flaw, find_tabbed_flaw
+from cwlearn.text.record_errors import RecordFlaw, find_fasttext_flaw, find_tabbed_flaw, shortened
 
 FASTTEXT_PREFIX = "__label__"
 LEAST_RECORDS = 1 << 10  # that there is room for
@@ -187,8 +187,11 @@ class Csv(RecordFormat):
         if self.header is None or not chunk.is_first or chunk.source.start:
             return chunk.start
         stop = end_of_record(chunk.text, chunk.start, chunk.stop, self.delimiter)
-        if chunk.text[chunk.start : stop].tobytes().strip() != self.header.strip():
-            raise DataError("this header is not that of the first file", chunk.source.name, 1)
+        header = chunk.text[chunk.start : stop].tobytes()
+        if header.strip() != self.header.strip():
+            expected, found = (shortened(text.decode("utf-8", "replace").strip()) for text in (self.header, header))
+            what = f"expected the header of the first file, {expected!r}, found {found!r}"
+            raise DataError(what, chunk.source.name, 1, 1)
         return int(stop)
 
     def split(self, fields: Fields, chunk: Chunk, start: int, n_records: int, used: int) -> tuple[int, ...]:
@@ -273,7 +276,10 @@ def records_of(
         names = [field.decode("utf-8", "replace") for field in csv_fields(first, mark)]
         if not has_header:
             names = [str(number) for number in range(1, len(names) + 1)]
-        columns = [csv_column(names, name) for name in ([label] if labelled else []) + [*texts]]
+        where = "the header" if has_header else "the first line"
+        columns = [csv_column(names, name, where) for name in ([label] if labelled else []) + [*texts]]
+        if len({*columns}) < len(columns):
+            raise RecordFlaw("expected different fields for `label` and `text`, found the same one twice", first, 0)
     except RecordFlaw as flaw:
         raise DataError(str(flaw), path, 1, flaw.column) from None
     return Csv(labelled, tuple(columns), len(names), mark, first if has_header else None)
