@@ -14,6 +14,7 @@ SUITES = {
     "gate": "the ratios that CI compares with the committed baseline (a minute)",
     "kernels": "nonzeros per second, against scikit-learn's SGD and against plain memory traffic",
     "parse": "reading text, against scikit-learn, XGBoost and counting lines",
+    "text": "documents to a matrix of hashed n-grams, against scikit-learn's HashingVectorizer",
     "train": "from text to a model: 100 MB, 1 GB, ten times the rows, memory",
     "multiclass": "20 labels, against scikit-learn's SGD; time by the number of labels",
     "full": "a full covariance, against the two BLAS calls that it needs",

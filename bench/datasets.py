@@ -50,7 +50,7 @@ def load(name: str) -> DataSet:
         X.eliminate_zeros()
         return X, np.asarray(labels, dtype=np.int64)[order]
 
-    return DataSet(name, *_cached(name, os.fsencode(_data_folder().resolve()), make))
+    return DataSet(name, *_cached(name, os.fsencode(data_folder().resolve()), make))
 
 
 def _cached(
@@ -117,7 +117,7 @@ def _zipf(
     return X, np.where(wrong, rng.integers(0, n_labels, n_rows), np.argmax(scores, axis=1))
 
 
-def _data_folder() -> Path:
+def data_folder() -> Path:
     return Path(os.environ.get("CWLEARN_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 
 
@@ -132,7 +132,7 @@ def _save(path: Path, X: csr_matrix, y: np.ndarray) -> None:
 
 def read_data_file(relative: str) -> bytes:
     """The decompressed content of a file of the data folder."""
-    path = _data_folder() / relative
+    path = data_folder() / relative
     if not path.is_file():
         raise FileNotFoundError(f"no data file {path}; set CWLEARN_DATA to the folder of the data sets")
     return lzma.decompress(path.read_bytes())
