@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import gzip
+import inspect
 import io
 import json
 import os
@@ -20,6 +21,7 @@ import pytest
 from cwlearn.cli import main as cli
 from cwlearn.cli.flags import flag
 from cwlearn.core import model_file
+from cwlearn.text.run import Run
 from tests.cases import labelled_rows, random_rows
 
 COMMAND = [sys.executable, "-m", "cwlearn"]
@@ -165,6 +167,13 @@ def compressed(path: Any) -> Any:
     packed = path.with_name(path.name + ".gz")
     packed.write_bytes(gzip.compress(path.read_bytes(), mtime=0))
     return packed
+
+
+def set_chunk_bytes(monkeypatch: Any, size: int) -> None:
+    """Let every run cut its text into chunks of this size."""
+    names, defaults = [*inspect.signature(Run).parameters], [*Run.__init__.__defaults__]
+    defaults[names.index("chunk_bytes") - len(names)] = size
+    monkeypatch.setattr(Run.__init__, "__defaults__", tuple(defaults))
 
 
 def trained(*words: Any) -> Any:

@@ -87,7 +87,8 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
 
     by_lower = {choice.lower(): choice for choice in choices}
     beginnings = [choice for choice in by_lower if len(word) > 3 and choice.startswith(word.lower())]
-    close = beginnings or get_close_matches(word.lower(), by_lower, 1)
+    swapped = [choice for choice in by_lower if sorted(choice) == sorted(word.lower())]  # awor for arow
+    close = beginnings or swapped or get_close_matches(word.lower(), by_lower, 1)
     return f"; did you mean {by_lower[close[0]]}?" if close else ""
 
 
@@ -160,9 +161,14 @@ class Parser(argparse.ArgumentParser):
         return self.parse_args(words)
 
     def error(self, message: str) -> NoReturn:
+        rare = {
+            name for group in self._rare_groups for action in group._group_actions for name in action.option_strings
+        }
+        named = re.match(r"argument (--[\w-]+)", message)
+        help_flag = "--help-all" if named and named[1] in rare else "--help"
         message = self._reworded(message)
         separator = " See" if message.endswith("?") else "; see"
-        raise UsageError(f"{message}{separator} {self.prog} --help")
+        raise UsageError(f"{message}{separator} {self.prog} {help_flag}")
 
     def _reworded(self, message: str) -> str:
         """argparse's messages in fewer words."""

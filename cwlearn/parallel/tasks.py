@@ -180,7 +180,9 @@ def _classes(y: NDArray[Any]) -> NDArray[Any]:
     """The labels of a matrix."""
     check_types(y)
     if y.dtype.kind == "f" and len(fractions := y[y != np.floor(y)]):  # NaN is among them
-        raise DataError(f"label {fractions.flat[0]} is not a whole number: expected a class")
+        raise DataError(
+            f"label {fractions.flat[0]} is not a whole number: expected a class; AROWRegressor predicts numbers"
+        )
     return np.unique(y)
 
 

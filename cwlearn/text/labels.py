@@ -18,6 +18,10 @@ from cwlearn.text.batch import Batch
 from cwlearn.text.reader import Reader
 
 FEW_LABELS = 16  # are counted faster one by one than by a search
+NO_CLASS = (
+    "is not a whole number: expected a class, or `labels` that name it; what predicts numbers is a regression "
+    "(`task='regression'`, AROWRegressor in Python)"
+)
 LONGEST_TEXT = 40  # bytes of a number that are kept as they are written
 
 Label = float | str  # all labels of a text are numbers, or all are texts
@@ -136,8 +140,7 @@ class Labels:
             if self.fixed:
                 raise batch.row_error(row, f"label {text} is not one of the labels {listed(self.names)}")
             if not value.is_integer():
-                what = f"label {text} is not a whole number: expected a class, or `labels` that name it"
-                raise batch.row_error(row, what)
+                raise batch.row_error(row, f"label {text} {NO_CLASS}")
             try:
                 label_value(text)
             except LabelError as error:

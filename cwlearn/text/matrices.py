@@ -76,7 +76,7 @@ def read_svmlight(
 ) -> tuple[Any, NDArray[Any]] | tuple[Any, NDArray[Any], NDArray[np.int64]]:
     """Read svmlight text into a CSR matrix X and labels y, as scikit-learn's `load_svmlight_file` does.
 
-    The index in the text is the column of X, as in `train_svmlight` and on the command line.
+    The index in the text is the column of X, as in `cwlearn.train` and on the command line.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def read_svmlight(
     query_id : bool, default=False
         Return the numbers after "qid:" as well.
     hash_bits : int, optional
-        Hash the indices, as they are written, to this number of bits, as `train_svmlight` does.
+        Hash the indices, as they are written, to this number of bits, as `cwlearn.train` does.
     threads : int, optional
         Threads that parse; by default one for each core that may be used.
     unsorted : {"error", "sort"}, default="error"
@@ -131,7 +131,7 @@ def read_svmlight(
     from_one = zero_based != "auto" and not zero_based
     reader = Reader(
         paths,
-        Reading(unsorted, on_bad_line, max_bad, max_line),
+        Reading(unsorted, on_bad_line, max_bad, max_line, format="svmlight"),
         dtype=dtype,
         queries=query_id,
         hash_bits=hash_bits or 0,
@@ -189,7 +189,7 @@ def iter_svmlight(
     zero_based : bool, default=True
         False: indices count from one, and index 1 is column 0.
     hash_bits : int, optional
-        Hash the indices, as they are written, to this number of bits, as `train_svmlight` does.
+        Hash the indices, as they are written, to this number of bits, as `cwlearn.train` does.
     threads : int, optional
         Threads that parse; by default one for each core that may be used.
     unsorted : {"error", "sort"}, default="error"
@@ -214,7 +214,7 @@ def iter_svmlight(
     _check_size(n_features, on_large_index)
     reader = Reader(
         paths,
-        Reading(unsorted, on_bad_line, max_bad, max_line),
+        Reading(unsorted, on_bad_line, max_bad, max_line, format="svmlight"),
         dtype=dtype,
         hash_bits=hash_bits or 0,
         lowest_index=int(not zero_based),

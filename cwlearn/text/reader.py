@@ -129,17 +129,9 @@ class Reader:
     def __iter__(self) -> Generator[Batch, None, None]:
         self.n_skipped = 0
         chunks, parser = self._begin()
-        hint = wrong_format_hint(chunks.peek(HEAD_BYTES), parser.name)
-        buffers = [Buffers(chunks.new_buffer()) for _ in range(self.threads + 2)]
-        batches = in_order(
-            lambda buffers: chunks.next_chunk(buffers.text),
-            partial(self._parse, parser),
-            buffers,
-            self.threads,
-            helping=all(source.is_regular for source in self.sources),
-        )
         next_line, any_row = 1, False
-        with closing(chunks), closing(batches):
+        with closing(chunks), closing(self._batches(chunks, parser)) as batches:
+            hint = wrong_format_hint(chunks.peek(HEAD_BYTES), parser.name)
             for batch in batches:
                 batch.first_line = 1 if batch.chunk.is_first else next_line
                 next_line = batch.first_line + batch.n_lines
@@ -151,18 +143,32 @@ class Reader:
                         batch.fault.what += f"; {hint}"
                     raise batch.line_error(batch.fault, batch.n_lines)
 
+    def _batches(self, chunks: ChunkReader, parser: Parser) -> Generator[Batch, None, None]:
+        """The chunks as batches, in their order, which threads parse."""
+        return in_order(
+            lambda buffers: chunks.next_chunk(buffers.text),
+            partial(self._parse, parser),
+            [Buffers(chunks.new_buffer()) for _ in range(self.threads + 2)],
+            self.threads,
+            helping=all(source.is_regular for source in self.sources),
+        )
+
     def chunks(self) -> Iterator[tuple[Parser, Chunk, Buffers]]:
         """The text as it is, with the parser for it."""
         chunks, parser = self._begin()
-        buffers = Buffers(chunks.new_buffer())
         with closing(chunks):
+            buffers = Buffers(chunks.new_buffer())
             while (chunk := chunks.next_chunk(buffers.text)) is not None:
                 yield parser, chunk, buffers
 
     def _begin(self) -> tuple[ChunkReader, Parser]:
         """Open the text, and find out its format."""
         chunks = ChunkReader(self.sources, self.chunk_bytes, self.reading.max_line)
-        parser = self._parser(chunks.peek(HEAD_BYTES))
+        try:
+            parser = self._parser(chunks.peek(HEAD_BYTES))
+        except BaseException:
+            chunks.close()
+            raise
         if isinstance(parser, DocumentParser):
             chunks.end_of_last_record = parser.format.end_of_last_record
         return chunks, parser

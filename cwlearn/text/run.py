@@ -1,4 +1,4 @@
-"""Training straight from text: what `cwlearn train` and `train_svmlight` do.
+"""Training straight from text: what `cwlearn train` and `cwlearn.train` do.
 
 One pass in the order of the text learns from each batch while the next ones are parsed, and keeps none of them.
 Several epochs, or a shuffle, store the rows first: in memory while they fit, else in a file (`row_store`).

@@ -28,7 +28,6 @@ from cwlearn.errors import DataError
 from cwlearn.text import run as out_of_core
 from cwlearn.text import text_file as text_files
 from cwlearn.text.reader import Reader
-from cwlearn.text.run import Run
 from cwlearn.utils.growable import GrowableArray
 from cwlearn.utils.signals import Terminated, ended_by_signals
 from tests.text_cases import (
@@ -42,6 +41,7 @@ from tests.text_cases import (
     not_with_sanitizers,
     outcome_of,
     random_text,
+    set_chunk_bytes,
     succeed,
 )
 
@@ -315,7 +315,7 @@ def test_ctrl_c_while_the_model_grows_leaves_a_sound_checkpoint_or_none(tmp_path
     """The signal comes between the making of a larger array and the filling of it."""
     path = tmp_path / "data.svm"
     path.write_text("".join(f"{(-1) ** row} 0:1 {4**row}:1\n" for row in range(9)))
-    monkeypatch.setattr(Run.__init__, "__defaults__", (*Run.__init__.__defaults__[:-1], 20))
+    set_chunk_bytes(monkeypatch, 20)
     original, calls = GrowableArray.extended, itertools.count()
 
     def extended(array, size):

@@ -12,7 +12,7 @@ from cwlearn.errors import DataError, UsageError
 from tests.text_cases import cwlearn, fail
 
 NOT_OPTIONS = {
-    "data", "debug", "help", "help_all", "json", "margin", "model", "models", "no_labels", "output", "proba", "quiet",
+    "data", "debug", "help", "help_all", "json", "margin", "model", "models", "output", "proba", "quiet",
     "std", "topic", "verbose",
 }  # fmt: skip
 

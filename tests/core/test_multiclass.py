@@ -124,7 +124,7 @@ def test_an_inexact_exact_update_from_text_is_a_warning(text, monkeypatch):
     monkeypatch.setattr(learner_module, "EXACT_SWEEPS", 1)
     model = package.CWClassifier(form="variance", multiclass_update="exact", n_constraints=None, epochs=1)
     with pytest.warns(ConvergenceWarning, match="exact updates did not converge to 1e-12 in 100 sweeps"):
-        package.train_svmlight(text, model)
+        package.train(text, model)
 
 
 def test_options_that_do_not_fit_the_rule_are_refused(iris):
@@ -179,7 +179,7 @@ def test_text_gives_the_bits_of_fit(options, words, text):
     expected = bits(package.AROWClassifier(**{"random_state": 0, **options}).fit(X, y)._learner)
     assert bits(trained(text, *words)) == expected
     assert bits(trained(compressed(text), *words, "--threads", 4)) == expected
-    model = package.train_svmlight(text, package.AROWClassifier(**{"random_state": 0, **options}))
+    model = package.train(text, package.AROWClassifier(**{"random_state": 0, **options}))
     assert bits(model._learner) == expected
     for chunk_bytes in (16, 300):
         training = Training(**{"random_state": 0, **options})

@@ -40,7 +40,7 @@ from cwlearn.text.run import Run
 from cwlearn.text.sources import Source
 from tests.cases import RULES, labelled_rows, random_rows, rule_id
 from tests.text.test_svmlight import everything
-from tests.text_cases import SMALL, bits, cwlearn, random_text, succeed, svmlight
+from tests.text_cases import SMALL, bits, cwlearn, random_text, set_chunk_bytes, succeed, svmlight
 
 QUICK = settings(deadline=None, derandomize=True, max_examples=7)
 WIDTH = 12
@@ -147,7 +147,7 @@ class Story:
         self.new_rows(seed, self.train)
 
     def train(self, X, y, seed):
-        package.train_svmlight(self.written(X, y, seed), self.model, n_features=X.shape[1], threads=1 + seed % 4)
+        package.train(self.written(X, y, seed), self.model, n_features=X.shape[1], threads=1 + seed % 4)
 
     def resume(self, seed):
         self.new_rows(seed, self.command)
@@ -381,7 +381,7 @@ def test_a_run_that_is_interrupted_again_and_again_comes_to_the_bits_of_one_that
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         text, model = Path(folder, "data.svm"), Path(folder, "m.npz")
         text.write_text(random_text(), newline="")
-        patch.setattr(Run.__init__, "__defaults__", (*Run.__init__.__defaults__[:-1], 400))
+        set_chunk_bytes(patch, 400)
         patch.setattr(learner_module, "BLOCK_EFFORT", 60)
         words = ["train", text, "-m", model, "--quiet", "--threads", threads, *MODES[mode]]
         succeed(*words)

@@ -254,7 +254,7 @@ def test_the_command_line_gives_the_bits_of_fit(data, tmp_path, options, epochs)
     assert (model.coef_ == fitted.coef_).all()
     assert (model.variance_ == fitted.variance_).all()
     assert model.get_params() == fitted.get_params()
-    streamed = package.train_svmlight(path, package.AROWRegressor(**fitted.get_params()))
+    streamed = package.train(path, package.AROWRegressor(**fitted.get_params()))
     assert (streamed.coef_ == fitted.coef_).all()
 
 

@@ -309,9 +309,9 @@ def test_an_error_that_no_shard_can_cause_is_raised(files, monkeypatch):
 
 
 def test_hash_bits_of_a_resumed_model_cannot_change(files):
-    model = package.train_svmlight(files[0], package.AROWClassifier(warm_start=True), hash_bits=6)
+    model = package.train(files[0], package.AROWClassifier(warm_start=True), hash_bits=6)
     with pytest.raises(ValueError, match="`hash_bits` of the model is 6, not 10"):
-        package.train_svmlight(files[0], model, hash_bits=10)
+        package.train(files[0], model, hash_bits=10)
 
 
 def test_parts_of_parts_are_parts_of_the_same_lines(tmp_path):

@@ -26,7 +26,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cwlearn import AROWClassifier, DataError, iter_svmlight, read_svmlight, train_svmlight
+from cwlearn import AROWClassifier, DataError, iter_svmlight, read_svmlight, train
 from cwlearn.cli.main import main
 from cwlearn.text._svmlight import DONE
 from cwlearn.text.chunks import CHUNK_BYTES, Chunk, ChunkReader
@@ -270,7 +270,7 @@ def test_l27_two_files_have_the_same_columns(tmp_path):
     assert read_svmlight([a, b])[0].indices.tolist() == [0, 3, 1]
     assert read_svmlight([b, a])[0].indices.tolist() == [1, 0, 3]
     assert [X.indices.tolist() for X, _ in iter_svmlight([b, a], rows=1)] == [[1], [0, 3]]
-    model = train_svmlight([a, b], AROWClassifier(random_state=0))
+    model = train([a, b], AROWClassifier(random_state=0))
     assert model.coef_[0, 3] > 0 > model.coef_[0, 1]
 
 
@@ -279,8 +279,8 @@ def test_l28_l29_l30_l31_an_index_that_needs_too_much_memory_is_refused_before_i
     for index in (2**31 - 1, 2**31, 2**32 + 1, 2**63 - 2):
         path = written(tmp_path / "a", b"1 1:1\n-1 1:1 %d:1\n" % index)
         with pytest.raises(DataError, match=rf"a:2: index {index} needs [0-9,]+ bytes"):
-            train_svmlight(path, AROWClassifier(), memory=1 << 20)
-        assert train_svmlight(path, AROWClassifier(), hash_bits=10).n_features_in_ == 1024
+            train(path, AROWClassifier(), memory=1 << 20)
+        assert train(path, AROWClassifier(), hash_bits=10).n_features_in_ == 1024
 
 
 def test_l34_l35_unsorted_lines_can_be_sorted(tmp_path):
@@ -298,7 +298,7 @@ def test_l58_a_fraction_is_no_class(tmp_path):
     path = written(tmp_path / "a", b"1 1:1\n1.5 1:1\n")
     assert read_svmlight(path)[1].tolist() == [1, 1.5]
     with pytest.raises(DataError, match=f"^{re.escape(str(path))}:2: label 1.5 is not a whole number"):
-        train_svmlight(path, AROWClassifier())
+        train(path, AROWClassifier())
 
 
 @pytest.mark.parametrize(

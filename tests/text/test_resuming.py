@@ -5,7 +5,6 @@ The names M11 ... and U08 ... are the rows of docs/odd_inputs.md that a test che
 
 from __future__ import annotations
 
-import inspect
 import os
 import signal
 
@@ -22,7 +21,18 @@ from cwlearn.text import sources as text_files
 from cwlearn.text.run import Run
 from cwlearn.text.sources import Source, fingerprint
 from tests.cases import RULES, WEIGHTED, rule_id
-from tests.text_cases import SMALL, bits, compressed, cwlearn, fail, flags, random_text, succeed, trained
+from tests.text_cases import (
+    SMALL,
+    bits,
+    compressed,
+    cwlearn,
+    fail,
+    flags,
+    random_text,
+    set_chunk_bytes,
+    succeed,
+    trained,
+)
 
 # -- going on ----------------------------------------------------------------------------------------------------------
 
@@ -133,8 +143,7 @@ MODES = {
 @pytest.fixture
 def small_steps(monkeypatch):
     """Chunks of a few lines, and calls of the kernel for a few rows."""
-    assert list(inspect.signature(Run).parameters)[-1] == "chunk_bytes"
-    monkeypatch.setattr(Run.__init__, "__defaults__", (*Run.__init__.__defaults__[:-1], 400))
+    set_chunk_bytes(monkeypatch, 400)
     monkeypatch.setattr(learner_module, "BLOCK_EFFORT", 60)
 
 
@@ -294,7 +303,7 @@ def test_x06_a_checkpoint_does_not_go_on_if_what_it_has_read_was_changed(
     checkpoint = interrupted(train, tmp_path, interrupt, blocks=4)
     before = checkpoint.read_bytes()
     done = model_file.load(checkpoint).unfinished["done"] if mode in ("one pass", "gzip") else len(lines)
-    monkeypatch.setattr(Run.__init__, "__defaults__", (*Run.__init__.__defaults__[:-1], chunk_bytes))
+    set_chunk_bytes(monkeypatch, chunk_bytes)
     train += ["--checkpoint", 1e-9, "--resume", checkpoint]
     for number in range(len(lines)):
         text.write_text("".join([*lines[:number], changed(lines[number]), *lines[number + 1 :]]))
@@ -509,7 +518,7 @@ def test_a_checkpoint_that_goes_on_in_python_learns_from_all_rows(text, tmp_path
     )
     done = model_file.load(checkpoint).statistics["rows"]
     model = package.load(checkpoint).set_params(warm_start=True, epochs=1, shuffle=False)
-    package.train_svmlight(text, model)
+    package.train(text, model)
     assert model._learner.statistics["rows"] == done + 61
     assert model._learner.unfinished is None
     again = package.load(checkpoint)

@@ -68,8 +68,8 @@ def ways(path, rule, training):
     yield "command", trained(path, *words, "--threads", 1)
     yield "command, gzip, threads", trained(packed, *words, "--threads", 4)
     for file, threads in ((path, 4), (packed, 1)):
-        model = package.train_svmlight(file, estimator_of(rule, **training), threads=threads)
-        yield f"train_svmlight, {file.suffix}", model._learner
+        model = package.train(file, estimator_of(rule, **training), threads=threads)
+        yield f"train, {file.suffix}", model._learner
     for chunk_bytes, threads, file in ((16, 1, path), (16, 4, packed), (300, 4, path)):
         run = Run(
             [str(file)], rule, Training(**training), resources=Resources(threads=threads), chunk_bytes=chunk_bytes
@@ -215,7 +215,7 @@ def test_h07_hash_bits_are_between_1_and_40(text):
     for width in (0, 41, 64):
         assert "--hash-bits" in fail("train", text, "-m", text.with_name("m"), "--hash-bits", width, status=2)
         with pytest.raises(ValueError, match="hash_bits"):
-            package.train_svmlight(text, package.AROWClassifier(), hash_bits=width)
+            package.train(text, package.AROWClassifier(), hash_bits=width)
     assert trained(text, "--hash-bits", 1).state.n_features == 2
 
 
@@ -446,7 +446,7 @@ def test_x06_a_label_that_others_would_be_taken_for_is_refused(label, text, tmp_
     assert f"--labels: {why}" in fail(*train, f"--labels=1,{label}", status=2)
     assert f"--class-weight: {why}" in fail(*train, f"--class-weight=1:2,{label}:3", status=2)
     with pytest.raises(ValueError, match=re.escape(why.replace("1e300", "1e+300"))):
-        package.train_svmlight(text, package.AROWClassifier(), labels=[1, float(label) if "e" in label else int(label)])
+        package.train(text, package.AROWClassifier(), labels=[1, float(label) if "e" in label else int(label)])
     text.write_text(f"1 1:1\n{label} 2:1\n")
     assert f"{text}:2: {why}" in fail(*train)
     assert not (tmp_path / "m").exists()
@@ -639,7 +639,7 @@ def test_a_row_passes_two_functions_of_a_run_on_its_way_to_the_learner(epochs, t
 def test_class_weights_without_a_loss_are_refused_before_anything_is_read(tmp_path):
     estimator = package.PassiveAggressiveClassifier(C=None, class_weight="balanced")
     with pytest.raises(ValueError, match="`class_weight` scales a loss, and pa with `C=None` has none"):
-        package.train_svmlight(tmp_path / "none.svm", estimator)
+        package.train(tmp_path / "none.svm", estimator)
     words = ["-a", "pa", "--C", "none", "--class-weight", "1:2"]
     message = fail("train", tmp_path / "none.svm", "-m", tmp_path / "m.npz", *words, status=2)
     assert "--class-weight scales a loss, and pa with --C none has none" in message
@@ -648,27 +648,25 @@ def test_class_weights_without_a_loss_are_refused_before_anything_is_read(tmp_pa
 def test_the_bar_is_removed_at_the_end(text, monkeypatch):
     closed = []
     monkeypatch.setattr(BarMonitor, "close", lambda monitor: closed.append(monitor))
-    package.train_svmlight(text, package.AROWClassifier())
+    package.train(text, package.AROWClassifier())
     with pytest.raises(FileNotFoundError):
-        package.train_svmlight(text.with_name("none"), package.AROWClassifier())
+        package.train(text.with_name("none"), package.AROWClassifier())
     assert len(closed) == 2
 
 
-def test_train_svmlight_takes_what_the_command_takes(tmp_path):
+def test_train_takes_what_the_command_takes(tmp_path):
     path = tmp_path / "data.svm"
     path.write_text("7 3:1 1:1\nbad\n9 2:1\n")
     skip = {"unsorted": "sort", "on_bad_line": "skip"}
     with pytest.warns(UserWarning, match=r"data\.svm:2:1: label is not a number \(near 'bad'\); line skipped"):
-        model = package.train_svmlight(
-            [path], package.CWClassifier(), labels=[9, 7], n_features=10, memory="1M", **skip
-        )
+        model = package.train([path], package.CWClassifier(), labels=[9, 7], n_features=10, memory="1M", **skip)
     assert model.classes_.tolist() == [7, 9]
     assert model.n_features_in_ == 10
     with pytest.warns(UserWarning, match="line skipped"):
-        hashed = package.train_svmlight(path, package.CWClassifier(), hash_bits=3, **skip)
+        hashed = package.train(path, package.CWClassifier(), hash_bits=3, **skip)
     assert hashed.n_features_in_ == 8
     with pytest.raises(DataError) as caught:
-        package.train_svmlight(path, package.CWClassifier())
+        package.train(path, package.CWClassifier())
     assert (caught.value.path, caught.value.line) == (str(path), 1)
 
 
@@ -681,7 +679,7 @@ def models_of_every_door(text, tmp_path):
     for part, labels in package.iter_svmlight(text, rows=7, n_features=X.shape[1]):
         model.partial_fit(part, labels, classes=[-1, 1])
     yield "partial_fit on batches", model
-    yield "train_svmlight", package.train_svmlight(text, package.AROWClassifier(**options))
+    yield "train", package.train(text, package.AROWClassifier(**options))
     yield "shards", distributed.fit(package.AROWClassifier(**options), [text])
     yield "parts of a file", distributed.fit(package.AROWClassifier(**options), distributed.split(text, 3))
     for words in (["--epochs", 1], ["--epochs", 1, "--workers", 2]):
@@ -705,16 +703,16 @@ def test_a_model_trained_from_a_file_by_any_door_scores_the_matrix_read_from_it(
         numbers = [f"{number:.9g} {other:.9g}" for number, other in zip(mean, variance, strict=True)]
         assert [line.partition(" ")[2] for line in lines] == numbers, door
         learners[door] = bits(model._learner)[:-1]
-    one_model = ["fit on the matrix", "partial_fit on batches", "train_svmlight", "--epochs 1"]
+    one_model = ["fit on the matrix", "partial_fit on batches", "train", "--epochs 1"]
     assert len({str(learners[door]) for door in one_model}) == 1
 
 
-def test_train_svmlight_goes_on_with_a_warm_start_as_fit_does(text):
+def test_train_goes_on_with_a_warm_start_as_fit_does(text):
     X, y = load_svmlight_file(str(text), zero_based=True)
     for training in ({"epochs": 1, "shuffle": False}, {"epochs": 2}):
         models = [package.AROWClassifier(warm_start=True, random_state=3, **training) for _ in range(2)]
         for _ in range(2):
-            package.train_svmlight(text, models[0])
+            package.train(text, models[0])
             models[1].fit(X, y)
         assert bits(models[0]._learner) == bits(models[1]._learner)
 
@@ -722,34 +720,34 @@ def test_train_svmlight_goes_on_with_a_warm_start_as_fit_does(text):
 def test_labels_given_in_python_are_checked(text):
     for labels in ([1], [1, 2, 2], [float("nan"), 1], ["a", "b"], [1, 1.0]):
         with pytest.raises(ValueError, match="`labels` must be two or more different numbers"):
-            package.train_svmlight(text, package.AROWClassifier(), labels=labels)
-    model = package.train_svmlight(text, package.AROWClassifier(warm_start=True), labels=[1, -1])
-    package.train_svmlight(text, model, labels=[1, -1])
+            package.train(text, package.AROWClassifier(), labels=labels)
+    model = package.train(text, package.AROWClassifier(warm_start=True), labels=[1, -1])
+    package.train(text, model, labels=[1, -1])
     with pytest.raises(ValueError, match="`labels` must be those that the model has"):
-        package.train_svmlight(text, model, labels=[5, 6])
+        package.train(text, model, labels=[5, 6])
 
 
 def test_only_our_classifiers_can_be_trained(text):
     for other in ("arow", package.AROWClassifier, None):
         with pytest.raises(TypeError, match="expected a linear estimator of cwlearn"):
-            package.train_svmlight(text, other)
+            package.train(text, other)
 
 
 def test_a_failed_run_leaves_the_estimator_as_it_was(text):
-    model = package.train_svmlight(text, package.AROWClassifier(epochs=1, shuffle=False, warm_start=True))
+    model = package.train(text, package.AROWClassifier(epochs=1, shuffle=False, warm_start=True))
     before = bits(model._learner)
     text.write_text(text.read_text() + "bad\n")
     with pytest.raises(DataError):
-        package.train_svmlight(text, package.AROWClassifier())
+        package.train(text, package.AROWClassifier())
     model.warm_start = False
     with pytest.raises(DataError):
-        package.train_svmlight(text, model)
+        package.train(text, model)
     assert bits(model._learner) == before
 
 
 def test_a_generator_is_a_seed_too(text):
     X, y = load_svmlight_file(str(text), zero_based=True)
-    model = package.train_svmlight(text, package.AROWClassifier(random_state=np.random.RandomState(8)))
+    model = package.train(text, package.AROWClassifier(random_state=np.random.RandomState(8)))
     same = package.AROWClassifier(random_state=np.random.RandomState(8)).fit(X, y)
     assert bits(model._learner) == bits(same._learner)
 

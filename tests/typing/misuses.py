@@ -11,7 +11,7 @@ from cwlearn import (
     load,
     merge,
     read_svmlight,
-    train_svmlight,
+    train,
 )
 
 
@@ -34,5 +34,5 @@ def main() -> None:
     read_svmlight("data.svm", n_features=3, on_large_index="drop")  # refused
     _, _, _ = read_svmlight("data.svm")  # refused
     iter_svmlight("data.svm", zero_based="auto")  # refused
-    train_svmlight("data.svm", AROWClassifier(), zero_based=True)  # refused
-    train_svmlight("data.svm", AROWClassifier(), max_bad="many")  # refused
+    train("data.svm", AROWClassifier(), zero_based=True)  # refused
+    train("data.svm", AROWClassifier(), max_bad="many")  # refused

@@ -28,7 +28,7 @@ from cwlearn import (
     load,
     merge,
     read_svmlight,
-    train_svmlight,
+    train,
 )
 
 
@@ -76,9 +76,7 @@ def main() -> None:
         assert_type(queries, NDArray[np.int64])
         for batch, some in iter_svmlight([path], rows=100, n_features=10, unsorted="sort"):
             arow.partial_fit(batch, some)
-        assert_type(
-            train_svmlight(path, arow, labels=[0, 1], memory="1G", on_bad_line="skip", max_bad=3), AROWClassifier
-        )
+        assert_type(train(path, arow, labels=[0, 1], memory="1G", on_bad_line="skip", max_bad=3), AROWClassifier)
         print(matrix.shape, targets.shape)
 
     try:
