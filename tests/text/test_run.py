@@ -649,8 +649,9 @@ def test_the_bar_is_removed_at_the_end(text, monkeypatch):
     closed = []
     monkeypatch.setattr(BarMonitor, "close", lambda monitor: closed.append(monitor))
     package.train(text, package.AROWClassifier())
-    with pytest.raises(FileNotFoundError):
-        package.train(text.with_name("none"), package.AROWClassifier())
+    text.write_text("1 1:1\nbad\n")
+    with pytest.raises(DataError, match="label is not a number"):
+        package.train(text, package.AROWClassifier())
     assert len(closed) == 2
 
 
