@@ -93,6 +93,8 @@ def listed_labels(labels: Sequence[Any], task: str, known: NDArray[Any] | None =
     classes = np.unique(np.asarray(labels))
     if np.ndim(labels) != 1 or len(classes) < max(2, len(labels)):
         raise ValueError(f"`labels` must be two or more different ones, got {labels!r}")
+    if classes.dtype.kind == "f" and not np.isfinite(classes).all():
+        raise ValueError(f"`labels` must be finite numbers, or texts, got {labels!r}")
     if known is not None and not np.array_equal(classes, known):
         raise ValueError(f"`labels` must be those that the model has, {known.tolist()}, got {labels!r}")
     return classes

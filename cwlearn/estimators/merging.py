@@ -11,8 +11,9 @@ from sklearn.exceptions import NotFittedError
 from cwlearn.core import merging
 from cwlearn.core.learner import Learner
 from cwlearn.estimators.base import Linear
+from cwlearn.estimators.text_classifier import TextClassifier
 
-Model = TypeVar("Model", bound=Linear)
+Model = TypeVar("Model", bound=Linear | TextClassifier)
 
 
 def merge(
@@ -22,7 +23,7 @@ def merge(
 
     Parameters
     ----------
-    models : fitted linear estimators of this package
+    models : fitted linear estimators of this package, or fitted TextClassifiers
         They have the same rule, parameters and labels, and may have different numbers of features, which are aligned by
         column.  They are not changed.
     how : {"posterior", "kl", "l2"}, default="posterior"
@@ -54,12 +55,14 @@ def merge(
     known = _learner_of("base", base) if base is not None else None
     learner = merging.merge(((name, _learner_of(name, model)) for name, model in named), how, known)
     merged: Model = clone(named[0][1])
+    if isinstance(merged, TextClassifier):
+        return merged._adopt(merged._new_classifier()._adopt(learner))
     return merged._adopt(learner)
 
 
-def _learner_of(name: str, model: Linear) -> Learner:
-    if not isinstance(model, Linear):
+def _learner_of(name: str, model: Linear | TextClassifier) -> Learner:
+    if not isinstance(model, Linear | TextClassifier):
         raise TypeError(f"{name}: expected a linear estimator of cwlearn, got {model!r}")
     if not model.__sklearn_is_fitted__():
         raise NotFittedError(f"{name}: this {type(model).__name__} is not fitted yet")
-    return model._fitted
+    return model._learner if isinstance(model, TextClassifier) else model._fitted

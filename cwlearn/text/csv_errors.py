@@ -61,8 +61,8 @@ def find_csv_flaw(record: bytes, n_fields: int, delimiter: int, like: str = "the
         place = len(record.rstrip(b"\r\n"))
     else:
         return None
-    found = f"{len(places)} field{'s' if len(places) != 1 else ''}"
-    return RecordFlaw(f"{found}, expected {n_fields} as in {like}", record, place)
+    fields = f"{n_fields} field{'s' if n_fields != 1 else ''}"
+    return RecordFlaw(f"expected {fields} as in {like}, found {len(places)}", record, place)
 
 
 def csv_column(header: Sequence[str], field: str) -> int:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from cwlearn.text._records import FALSE, MAX_DEPTH, MISSING, NULL, NUMBER, OTHER, STRING, TRUE
+from cwlearn.text.chunks import CR_LINE_ENDS
 from cwlearn.text.record_errors import RecordFlaw, end_of, found_at, shortened, unknown_field
 
 SPACE = re.compile(rb"[ \t\r]*+")
@@ -16,6 +17,7 @@ ESCAPE = re.compile(rb'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
 # Escapes of a sound string: a pair of surrogates, a surrogate without another one (group 1), any other.
 SURROGATE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u([dD][89a-fA-F]..)|.)")
 WORDS = {b"true": TRUE, b"false": FALSE, b"null": NULL}
+EMPTY = re.compile(rb'"(?: |\\[fnrt])*+"')  # without anything but white space
 WORD = re.compile(rb"[a-z]++")
 NOT_FINITE = re.compile(rb"-?(?:NaN|Infinity)")
 MOST_NAMES = 1000  # of fields that are kept for a message
@@ -37,8 +39,11 @@ class _Line:
         if self._next() != b"{":
             raise self._unexpected("an object, '{...}'")
         self._object((), 1)
+        end = self.at
         self._skip_space()
         if self.at < len(record) and self._next() != b"\n":
+            if b"\r" in record[end : self.at]:
+                raise RecordFlaw(CR_LINE_ENDS, record, record.index(b"\r", end))
             raise self._unexpected("the end of the line behind an object")
 
     # -- values --------------------------------------------------------------------------------------------------------
@@ -213,7 +218,8 @@ def json_field_flaw(record: bytes, field: str, what: str = "a label") -> RecordF
     kind, place = line.kinds[field], line.places[field]
     if kind == MISSING:
         return RecordFlaw(unknown_field(field, list(line.names), "this line"), record, 0)
-    if kind not in (NULL, OTHER):
+    of_label = what == "a label"
+    if kind != OTHER and not (of_label and (kind == NULL or EMPTY.match(record, place))):
         return None
-    found = "null" if kind == NULL else "an object" if record[place : place + 1] == b"{" else "an array"
+    found = {b'"': "an empty text", b"{": "an object", b"[": "an array"}.get(record[place : place + 1], "null")
     return RecordFlaw(f"expected {what} in field {shortened(field)!r}, found {found}", record, place)

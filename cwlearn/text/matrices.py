@@ -16,6 +16,7 @@ from cwlearn.native import check_rows
 from cwlearn.text.batch import NO_INDEX, Batch
 from cwlearn.text.labels import Labels
 from cwlearn.text.reader import OnBadLine, Reader, Reading, Unsorted
+from cwlearn.text.resources import HASH_BITS
 from cwlearn.text.row_store import MemoryStore
 from cwlearn.text.sources import Paths, total_size
 
@@ -127,7 +128,7 @@ def read_svmlight(
     """
     if not (isinstance(zero_based, (bool, np.bool)) or zero_based == "auto"):
         raise ValueError(f"`zero_based` must be True, False or 'auto', got {zero_based!r}")
-    _check_size(n_features, on_large_index)
+    _check_size(n_features, on_large_index, hash_bits)
     from_one = zero_based != "auto" and not zero_based
     reader = Reader(
         paths,
@@ -211,7 +212,7 @@ def iter_svmlight(
     require("rows", rows, COUNT)
     if not isinstance(zero_based, (bool, np.bool)):
         raise ValueError(f"`zero_based` must be True or False for a stream, which cannot guess, got {zero_based!r}")
-    _check_size(n_features, on_large_index)
+    _check_size(n_features, on_large_index, hash_bits)
     reader = Reader(
         paths,
         Reading(unsorted, on_bad_line, max_bad, max_line, format="svmlight"),
@@ -261,8 +262,9 @@ class _Names:
         return np.array([*self._labels.texts])[labels.astype(np.int64)] if len(self._labels) else labels
 
 
-def _check_size(n_features: int | None, on_large_index: str) -> None:
+def _check_size(n_features: int | None, on_large_index: str, hash_bits: int | None) -> None:
     require("n_features", n_features, NOTHING | COUNT)
+    require("hash_bits", hash_bits, NOTHING | HASH_BITS)
     require("on_large_index", on_large_index, one_of("error", "ignore"))
     if on_large_index == "ignore" and n_features is None:
         raise ValueError("`on_large_index` 'ignore' needs `n_features`")

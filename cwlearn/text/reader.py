@@ -18,7 +18,7 @@ from cwlearn.core.text_options import DEFAULT_BITS, TextOptions
 from cwlearn.errors import DataError
 from cwlearn.text._svmlight import UNLABELLED
 from cwlearn.text.batch import Batch, Buffers, Parser
-from cwlearn.text.chunks import CHUNK_BYTES, Chunk, ChunkReader
+from cwlearn.text.chunks import CHUNK_BYTES, MARK, Chunk, ChunkReader
 from cwlearn.text.documents import DocumentParser
 from cwlearn.text.formats import FORMATS, choose, wrong_format_hint
 from cwlearn.text.records import records_of
@@ -131,7 +131,7 @@ class Reader:
         chunks, parser = self._begin()
         next_line, any_row = 1, False
         with closing(chunks), closing(self._batches(chunks, parser)) as batches:
-            hint = wrong_format_hint(chunks.peek(HEAD_BYTES), parser.name)
+            hint = wrong_format_hint(chunks.peek(HEAD_BYTES), parser.name) if self.documents is not None else ""
             for batch in batches:
                 batch.first_line = 1 if batch.chunk.is_first else next_line
                 next_line = batch.first_line + batch.n_lines
@@ -176,10 +176,11 @@ class Reader:
     def samples(self) -> Iterator[Batch]:
         """Some lines from all over the plain files, parsed as all lines are."""
         for source in self.sources:
-            head = source.head(HEAD_BYTES) if source.is_plain else b""
+            if not source.is_plain or not (head := source.head(HEAD_BYTES)):
+                continue
             parser = self._parser(head)
             cannot_cut = isinstance(parser, DocumentParser) and not parser.format.lines_are_records
-            if head and not cannot_cut and (lines := source.sample()):
+            if not cannot_cut and (lines := source.sample()):
                 chunk = Chunk.of_lines(lines, source)
                 yield self._parse(parser, chunk, Buffers(chunk.text))
 
@@ -188,6 +189,7 @@ class Reader:
         source = self.sources[0]
         if source.start:
             head = source.head(HEAD_BYTES)
+        head = head.removeprefix(MARK)
         format = choose(source.path, head, self.reading.format)
         if format != "svmlight":
             return self._document_parser(format, head)
@@ -203,7 +205,11 @@ class Reader:
             raise DataError(f"documents ({format}), and the model was trained on rows of numbers", name)
         labelled = self.label_type != UNLABELLED and (self.needs_labels or format == "text")
         texts = tuple(part.strip() for part in reading.text.split(","))
-        records = records_of(format, head, reading.label, texts, labelled, reading.delimiter, reading.header, name)
+        try:
+            records = records_of(format, head, reading.label, texts, labelled, reading.delimiter, reading.header, name)
+        except DataError as error:
+            hint = wrong_format_hint(head, format)
+            raise DataError(f"{error.what}; {hint}", name, error.line, error.column) if hint else error from None
         return DocumentParser(format, records, self.documents, self.hash_bits or DEFAULT_BITS, self.dtype)
 
     def _parse(self, parser: Parser, chunk: Chunk, buffers: Buffers) -> Batch:

@@ -198,7 +198,8 @@ class Csv(RecordFormat):
         )
 
     def find_flaw(self, record: bytes) -> RecordFlaw | None:
-        return find_csv_flaw(record, self.n_columns, self.delimiter)
+        like = "the first line" if self.header is None else "the header"
+        return find_csv_flaw(record, self.n_columns, self.delimiter, like)
 
     def missing_flaw(self, record: bytes) -> RecordFlaw | None:
         label = csv_fields(record, self.delimiter)[self.columns[0]] if self.labelled else b"-"
@@ -263,7 +264,7 @@ def records_of(
         return JsonLines(labelled, label, texts)
     if format == "fasttext":
         return FastText(labelled)
-    if format == "text":
+    if format == "text" or not head:  # of an empty text every format has no records
         return Lines(labelled)
     mark = ord(delimiter) if delimiter else delimiter_of(head, format)
     text = np.frombuffer(bytes(SLACK) + head + bytes(SLACK), np.uint8)

@@ -175,8 +175,8 @@ def _check_label(at: int, token: bytes, line: bytes, stop: int, grammar: Grammar
         raise Flaw("several labels: multilabel data are not supported", at, token)
     if b":" in token:
         raise Flaw(
-            "missing label (only the command `cwlearn predict` takes such lines, with `no_labels`); label:weight is not "
-            "supported",
+            "missing label (only the command `cwlearn predict` takes such lines, with `no_labels`); "
+            "label:weight is not supported",
             at,
             token,
         )

@@ -294,10 +294,10 @@ def test_a_usage_error_says_what_is_missing_or_what_was_meant(words, message):
         ("--hash-bits", "64"),
         ("--labels", "1"),
         ("--labels", "1,1.0"),
-        ("--labels", "ham,spam"),
-        ("--labels", "nan,1"),
-        ("--labels", "1,inf"),
-        ("--labels", "1_0,2"),
+        ("--labels", "spam"),
+        ("--labels", "ham,ham"),
+        ("--labels", "ham,"),
+        ("--labels", ","),
         ("--checkpoint", "0"),
         ("--unsorted", "fix"),
         ("--on-bad-line", "ignore"),
@@ -1094,7 +1094,7 @@ def test_u14_bad_lines_are_skipped_in_the_other_verbs_too(verb, text, model):
 
 
 def test_debug_shows_where_an_error_arose(text, tmp_path):
-    text.write_text("bad\n")
+    text.write_text("- 1:1\n")
     outcome = outcome_of("train", text, "-m", tmp_path / "m.npz", "--debug")
     assert outcome.status == 1
     assert "Traceback" in outcome.err

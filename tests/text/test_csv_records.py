@@ -137,9 +137,9 @@ def test_fields_of_any_length(size):
 
 
 BAD = [
-    (b"a,b,c\n", "3 fields, expected 4 as in the header", 0, 6),
-    (b"a\r\n", "1 field, expected 4 as in the header", 0, 2),
-    (b"a,b,c,d,e,f\n", "6 fields, expected 4 as in the header", 0, 9),
+    (b"a,b,c\n", "expected 4 fields as in the header, found 3", 0, 6),
+    (b"a\r\n", "expected 4 fields as in the header, found 1", 0, 2),
+    (b"a,b,c,d,e,f\n", "expected 4 fields as in the header, found 6", 0, 9),
     (b'a,"b\n', "expected a closing quote for this one, found none", 0, 3),
     (b'a,"b\n",c,"d""\n', "expected a closing quote for this one, found none", 1, 5),
     (b'a,"b"c,d\n', "expected ',' or a line end behind a closing quote, found 'c'", 0, 6),
