@@ -23,6 +23,7 @@ SUITES = {
     "papers": "the tables of the papers, our results beside theirs (half an hour)",
     "synthetic": "the synthetic experiments of the papers, with a plot",
     "distributed": "merged models against one model, and two workers against one",
+    "documents": "from 1 GB of JSON lines to a model, against scikit-learn, Vowpal Wabbit and fastText",
     "text_quality": "the defaults for documents against scikit-learn's TfidfVectorizer and classifiers (half an hour)",
     "defaults": "the defaults against the best setting of a grid, on real data",
 }

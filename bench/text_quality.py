@@ -1,4 +1,4 @@
-"""How good the defaults for documents are: TextClassifier against scikit-learn's TfidfVectorizer and linear classifiers.
+"""How good the defaults for documents are: against scikit-learn's TfidfVectorizer and its linear classifiers.
 
     python -m bench text_quality [--sets NAME,...] [--markdown FILE] [--json FILE]
 
