@@ -14,6 +14,7 @@ SUITES = {
     "gate": "the ratios that CI compares with the committed baseline (a minute)",
     "kernels": "nonzeros per second, against scikit-learn's SGD and against plain memory traffic",
     "parse": "reading text, against scikit-learn, XGBoost and counting lines",
+    "text": "documents to a matrix of hashed n-grams, against scikit-learn's HashingVectorizer",
     "train": "from text to a model: 100 MB, 1 GB, ten times the rows, memory",
     "multiclass": "20 labels, against scikit-learn's SGD; time by the number of labels",
     "full": "a full covariance, against the two BLAS calls that it needs",
@@ -22,6 +23,8 @@ SUITES = {
     "papers": "the tables of the papers, our results beside theirs (half an hour)",
     "synthetic": "the synthetic experiments of the papers, with a plot",
     "distributed": "merged models against one model, and two workers against one",
+    "documents": "from 1 GB of JSON lines to a model, against scikit-learn, Vowpal Wabbit and fastText",
+    "text_quality": "the defaults for documents against scikit-learn's TfidfVectorizer and classifiers (half an hour)",
     "defaults": "the defaults against the best setting of a grid, on real data",
 }
 MODULES = {"import": "startup"}  # where the name of a suite cannot be that of its module

@@ -11,11 +11,12 @@ import lzma
 import os
 import tempfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -50,7 +51,7 @@ def load(name: str) -> DataSet:
         X.eliminate_zeros()
         return X, np.asarray(labels, dtype=np.int64)[order]
 
-    return DataSet(name, *_cached(name, os.fsencode(_data_folder().resolve()), make))
+    return DataSet(name, *_cached(name, os.fsencode(data_folder().resolve()), make))
 
 
 def _cached(
@@ -117,7 +118,7 @@ def _zipf(
     return X, np.where(wrong, rng.integers(0, n_labels, n_rows), np.argmax(scores, axis=1))
 
 
-def _data_folder() -> Path:
+def data_folder() -> Path:
     return Path(os.environ.get("CWLEARN_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 
 
@@ -132,44 +133,72 @@ def _save(path: Path, X: csr_matrix, y: np.ndarray) -> None:
 
 def read_data_file(relative: str) -> bytes:
     """The decompressed content of a file of the data folder."""
-    path = _data_folder() / relative
+    path = data_folder() / relative
     if not path.is_file():
         raise FileNotFoundError(f"no data file {path}; set CWLEARN_DATA to the folder of the data sets")
     return lzma.decompress(path.read_bytes())
 
 
-def _texts(texts: Sequence[tuple[str, str]], second: str | None = None) -> Parsed:
-    """Counts of words, and labels: the number of the kind of a text or, with `second`, whether it is of that kind."""
-    counter = CountVectorizer(token_pattern=r"[^\W\d_]{2,}", dtype=np.float32)  # two or more letters
-    kinds = [kind for _, kind in texts]
-    labels = np.unique(kinds, return_inverse=True)[1] if second is None else [kind == second for kind in kinds]
-    return counter.fit_transform(text for text, _ in texts), labels
+class Document(NamedTuple):
+    """A text and its label, and whether it is for training, if the source says that."""
+
+    text: str
+    label: str
+    is_training: bool | None = None
 
 
-def _newsgroups(*pair: str) -> Parsed:
-    texts = []
-    for message in map(json.loads, read_data_file("20newsgroups/20news-bydate.jsonl.xz").splitlines()):
-        if message["in18828"] and (not pair or message["group"] in pair):
+def _records(relative: str) -> Iterator[dict[str, Any]]:
+    return map(json.loads, read_data_file(relative).splitlines())
+
+
+def newsgroup_messages() -> Iterator[Document]:
+    """The messages of the 18,828 version: From, Subject and body."""
+    for message in _records("20newsgroups/20news-bydate.jsonl.xz"):
+        if message["in18828"]:
             head, _, body = message["text"].partition("\n\n")
             # Indented lines continue a header that is left out, never From or Subject.
             kept = [line for line in head.split("\n") if line.startswith(("From:", "Subject:"))]
-            texts.append(("\n".join([*kept, body]), message["group"]))
-    return _texts(texts, pair[1] if pair else None)
+            yield Document("\n".join([*kept, body]), message["group"], message["split"] == "train")
+
+
+def reuters_stories() -> Iterator[Document]:
+    """The stories of the ModApte split that have one topic."""
+    for story in _records("reuters21578/reuters21578.jsonl.xz"):
+        split = story["lewissplit"]
+        if story["has_topics"] == "YES" and split in ("TRAIN", "TEST") and len(story["topics"]) == 1:
+            yield Document(f"{story['title']}\n{story['body']}", story["topics"][0], split == "TRAIN")
+
+
+def spamassassin_mails() -> Iterator[Document]:
+    return (Document(mail["text"], mail["label"]) for mail in _records("spamassassin/spamassassin.jsonl.xz"))
+
+
+def amazon_reviews(*domains: str) -> Iterator[Document]:
+    """Title and text of the reviews of some domains, as they were written; the label is the sentiment."""
+    for review in _records("amazon-processed-acl/raw-sorted_data_acl.jsonl.xz"):
+        if review["domain"] in domains:
+            yield Document(f"{review['title']}\n{review['text']}", review["label"])
+
+
+def _words(documents: Iterable[Document], pair: Sequence[str] = ()) -> Parsed:
+    """Counts of words, and labels: numbers in sorted order or, of a pair, whether it is the second one."""
+    chosen = [document for document in documents if not pair or document.label in pair]
+    counter = CountVectorizer(token_pattern=r"[^\W\d_]{2,}", dtype=np.float32)  # two or more letters
+    labels = [document.label for document in chosen]
+    numbers = [label == pair[1] for label in labels] if pair else np.unique(labels, return_inverse=True)[1]
+    return counter.fit_transform(document.text for document in chosen), numbers
+
+
+def _newsgroups(*pair: str) -> Parsed:
+    return _words(newsgroup_messages(), pair)
 
 
 def _reuters(*pair: str) -> Parsed:
-    texts = [
-        (f"{story['title']}\n{story['body']}", story["topics"][0])
-        for story in map(json.loads, read_data_file("reuters21578/reuters21578.jsonl.xz").splitlines())
-        if story["has_topics"] == "YES" and story["lewissplit"] in ("TRAIN", "TEST")  # the ModApte split
-        if len(story["topics"]) == 1 and story["topics"][0] in pair
-    ]
-    return _texts(texts, pair[1])
+    return _words(reuters_stories(), pair)
 
 
 def _spamassassin() -> Parsed:
-    mails = map(json.loads, read_data_file("spamassassin/spamassassin.jsonl.xz").splitlines())
-    return _texts([(mail["text"], mail["label"]) for mail in mails], "spam")
+    return _words(spamassassin_mails(), ("ham", "spam"))
 
 
 def _amazon_rows(domain: str, kind: str) -> list[dict[str, float]]:
@@ -224,12 +253,15 @@ def _mnist(*pair: int) -> Parsed:
     return csr_matrix(images[chosen] / 255), digits[chosen] == pair[1]
 
 
-_DOMAINS = ("books", "dvd", "electronics", "kitchen")
+DOMAINS = ("books", "dvd", "electronics", "kitchen")
+NEWSGROUP_PAIRS = {
+    "20news-comp": ("comp.sys.ibm.pc.hardware", "comp.sys.mac.hardware"),
+    "20news-sci": ("sci.electronics", "sci.med"),
+    "20news-talk": ("talk.politics.guns", "talk.politics.mideast"),
+}
 _PARSERS: dict[str, Callable[[], Parsed]] = {
-    "20news-comp": partial(_newsgroups, "comp.sys.ibm.pc.hardware", "comp.sys.mac.hardware"),
-    "20news-sci": partial(_newsgroups, "sci.electronics", "sci.med"),
-    "20news-talk": partial(_newsgroups, "talk.politics.guns", "talk.politics.mideast"),
-    **{f"amazon-{domain}": partial(_amazon, domain) for domain in _DOMAINS},
+    **{name: partial(_newsgroups, *pair) for name, pair in NEWSGROUP_PAIRS.items()},
+    **{f"amazon-{domain}": partial(_amazon, domain) for domain in DOMAINS},
     **{f"spam-u0{i}": partial(_svmlight, f"ecml2006-spam/task_a_u0{i}_eval_lab.tf.xz") for i in range(3)},
     "spamassassin": _spamassassin,
     "reuters-acq-earn": partial(_reuters, "acq", "earn"),
@@ -238,11 +270,11 @@ _PARSERS: dict[str, Callable[[], Parsed]] = {
     **{name: partial(_svmlight, f"libsvm-small/{name}.xz") for name in ("a9a", "w8a")},
     **{f"usps-{a}v{b}": partial(_usps, a, b) for a, b in ((0, 9), (1, 2), (3, 4), (3, 5), (5, 6), (7, 8))},
     "mnist-3v5": partial(_mnist, 3, 5),
-    **{f"amazon-{a}-{b}": partial(_amazon_domains, a, b) for a, b in combinations(_DOMAINS, 2)},
+    **{f"amazon-{a}-{b}": partial(_amazon_domains, a, b) for a, b in combinations(DOMAINS, 2)},
     "20news": _newsgroups,
     "usps": _usps,
     "mnist": _mnist,
 }
-DOMAIN_PAIRS = tuple(f"amazon-{a}-{b}" for a, b in combinations(_DOMAINS, 2))
+DOMAIN_PAIRS = tuple(f"amazon-{a}-{b}" for a, b in combinations(DOMAINS, 2))
 MULTICLASS = ("20news", "usps", "mnist")
 NAMES: tuple[str, ...] = tuple(name for name in _PARSERS if name not in (*MULTICLASS, *DOMAIN_PAIRS))

@@ -12,6 +12,7 @@ PYPI = {
     "vowpalwabbit": ["vowpalwabbit"],
     "scikit-learn": ["scikit-learn"],
     "river": ["river"],
+    "fasttext": ["fasttext"],
     "liblinear": ["liblinear-official", "scipy", "setuptools"],
 }
 DEBIAN = {"liblinear-tools": ["liblinear-tools", "liblinear4"]}

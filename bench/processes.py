@@ -23,6 +23,7 @@ class Run:
     """A finished process."""
 
     seconds: float
+    cpu: float  # seconds of all threads
     peak: int  # bytes
     output: str
 
@@ -39,7 +40,7 @@ def run(*command: str | Path, environment: Mapping[str, str] | None = None) -> R
         err.seek(0)
         if child.returncode:
             raise RuntimeError(f"exit code {child.returncode}: {err.read().decode(errors='replace').strip()[-500:]}")
-        return Run(seconds, usage.ru_maxrss * 1024, out.read().decode())
+        return Run(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, out.read().decode())
 
 
 def available(names: Iterable[str], attempt: Callable[[str], object]) -> list[str]:

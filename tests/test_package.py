@@ -19,7 +19,7 @@ from cwlearn import _kernels, evaluation
 from cwlearn.core import _probabilities
 from cwlearn.core.rules import RULES
 from cwlearn.estimators.loading import CLASSIFIERS, KERNEL_CLASSIFIERS
-from cwlearn.text import _svmlight
+from cwlearn.text import _hashing, _svmlight
 from tests import cases
 
 HEAVY = ["scipy", "sklearn", "dask", "matplotlib", "pandas", "tqdm"]
@@ -170,7 +170,7 @@ def test_readme_and_contributing_stay_short():
     assert len((ROOT / "CONTRIBUTING.md").read_text().splitlines()) <= 120
 
 
-COMPILED = [_kernels, _probabilities, _svmlight]
+COMPILED = [_kernels, _probabilities, _hashing, _svmlight]
 
 
 def python(code, **environment):

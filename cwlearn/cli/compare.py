@@ -247,7 +247,7 @@ def table(comparison: Comparison, noise: float) -> list[str]:
     heading = [f"{100 * noise:g} % of the training labels wrong:"] if noise or len(comparison.noises) > 1 else []
     legend = (
         f"test error of {comparison.data_sets[0].n_folds} folds; stars: differs from {best} by McNemar's test, "
-        f"corrected for {comparison.n_tests:,} comparisons ({STARS_LEGEND})"
+        f"corrected for {comparison.n_tests:,} comparison{'' if comparison.n_tests == 1 else 's'} ({STARS_LEGEND})"
     )
     left_out = [f"{name} left out of {data_set}: {why}" for (data_set, name), why in comparison.excluded.items()]
     return [*heading, *_aligned(rows), legend, *left_out]

@@ -140,7 +140,7 @@ def _print_facts(path: str, learner: Learner, facts: dict[str, Any]) -> None:
     error = facts["progressive_error"]
     put(f"learned    {facts['rows']:,} rows, {facts['updates']:,} updates, progressive error {error:.4f}")
     if learner.several:
-        put(f"constraints {facts['n_constraints'] or 'all'}, {facts['multiclass_update']}")
+        put(f"several    constraints {facts['n_constraints'] or 'all'}, {facts['multiclass_update']}")
     if facts["noise_deviation"] is not None:
         put(f"noise      {facts['noise_deviation']:.4g} (standard deviation)")
     if facts["intercept"] is not None:

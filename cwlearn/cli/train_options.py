@@ -108,7 +108,7 @@ def _check_resumed(
         if hasattr(options, name) and getattr(options, name) != value
     ]
     if fixed or (differences and not arguments.force):
-        hint = ", which cannot change any more" if fixed else "; --force continues all the same"
+        hint = "; a resumed model keeps that" if fixed else "; --force continues all the same"
         raise ModelError(f"{shown(arguments.resume)}: was trained with {'; '.join([*fixed, *differences])}{hint}")
 
 

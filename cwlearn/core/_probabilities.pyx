@@ -33,21 +33,49 @@ def normal_cdf(const double[::1] z):
     return result
 
 
+# Phi and its derivative at the points of a grid.  Between two of them, a Taylor series is exact to rounding, in a third
+# of the time that erfc and exp take.
+cdef enum:
+    STEPS = 32                # of the grid in one standard deviation
+    POINTS = 2 * 8 * 32 + 2
+cdef double C2 = 1 / 2., C3 = 1 / 6., C4 = 1 / 24., C5 = 1 / 120., C6 = 1 / 720., C7 = 1 / 5040., C8 = 1 / 40320.
+cdef double[POINTS] GRID_CDF, GRID_PDF
+for point in range(POINTS):
+    GRID_CDF[point] = cdf(<double> point / STEPS - REACH)
+    GRID_PDF[point] = exp(-(<double> point / STEPS - REACH) ** 2 / 2) / ROOT_2_PI
+
+
+cdef inline double cdf_and_pdf(double z, double* pdf) noexcept nogil:
+    """Phi(z) and its derivative, for -REACH <= z < REACH."""
+    cdef double place = (z + REACH) * STEPS
+    cdef Py_ssize_t point = <Py_ssize_t> (place + 0.5) if place > 0 else 0
+    cdef double x = <double> point * (1. / STEPS) - REACH
+    cdef double d = z - x
+    cdef double x2 = x * x
+    cdef double u = -d * (x + d * 0.5)          # the logarithm of pdf(z) / pdf(x), at most 1/8
+    pdf[0] = GRID_PDF[point] * (1 + u * (1 + u * (C2 + u * (C3 + u * (C4 + u * (C5 + u * (C6 + u * (C7 + u * C8))))))))
+    # The derivatives of pdf are Hermite polynomials times pdf.
+    return GRID_CDF[point] + GRID_PDF[point] * d * (1 - d * (C2 * x - d * (C3 * (x2 - 1) - d * (
+        C4 * x * (x2 - 3) - d * (C5 * (x2 * (x2 - 6) + 3) - d * C6 * x * (x2 * (x2 - 10) + 15))))))
+
+
 cdef inline void add_node(
-    double* probability, double* ratio, const double* mean, const double* sd, Py_ssize_t n, double t, double weight,
+    double* probability, double* ratio, const double* mean, const double* precision, Py_ssize_t n, double t,
+    double weight,
 ) noexcept nogil:
     """Add weight * pdf_z(t) * product of the other cdf(t), for every label z, unless it is negligible."""
     cdef double product = weight, z, below
+    cdef double pdf = 0
     cdef Py_ssize_t k
     for k in range(n):
-        z = (t - mean[k]) / sd[k]
+        z = (t - mean[k]) * precision[k]
         ratio[k] = 0
         if z < REACH:                         # else all of it lies below t
-            below = cdf(z)
+            below = cdf_and_pdf(z, &pdf)
             product *= below
             if product < 1e-20 * weight:
                 return
-            ratio[k] = exp(-z * z / 2) / (ROOT_2_PI * sd[k] * below)
+            ratio[k] = pdf * precision[k] / below
     for k in range(n):
         probability[k] += product * ratio[k]
 
@@ -64,7 +92,9 @@ cdef void share_equally(double* probability, const double* mean, Py_ssize_t n) n
         probability[k] = (mean[k] == highest) / ties
 
 
-cdef void integrate(double* probability, double* ratio, const double* mean, double* sd, Py_ssize_t n) noexcept nogil:
+cdef void integrate(
+    double* probability, double* ratio, double* precision, const double* mean, const double* sd, Py_ssize_t n,
+) noexcept nogil:
     """Pr(score z is the highest) = integral of pdf_z times the product of the other cdf, for independent scores.
 
     The integral runs from the highest of all lower ends (at REACH deviations) to the highest upper end.  A panel is
@@ -78,6 +108,7 @@ cdef void integrate(double* probability, double* ratio, const double* mean, doub
     high = mean[0] + REACH * sd[0]
     for k in range(n):
         probability[k] = 0
+        precision[k] = 1 / sd[k]
         low = mean[k] - REACH * sd[k] if mean[k] - REACH * sd[k] > low else low
         high = mean[k] + REACH * sd[k] if mean[k] + REACH * sd[k] > high else high
     while low < high:
@@ -87,8 +118,8 @@ cdef void integrate(double* probability, double* ratio, const double* mean, doub
                 least = widest * sd[k]
         width = least / 2
         for k in range(5):
-            add_node(probability, ratio, mean, sd, n, low + width * (1 - NODES[k]), WEIGHTS[k] * width)
-            add_node(probability, ratio, mean, sd, n, low + width * (1 + NODES[k]), WEIGHTS[k] * width)
+            add_node(probability, ratio, mean, precision, n, low + width * (1 - NODES[k]), WEIGHTS[k] * width)
+            add_node(probability, ratio, mean, precision, n, low + width * (1 + NODES[k]), WEIGHTS[k] * width)
         low += least
     total = 0
     for k in range(n):
@@ -105,9 +136,10 @@ def winning_probabilities(const double[:, ::1] mean, const double[:, ::1] varian
     cdef Py_ssize_t i, k
     cdef double widest, farthest
     cdef bint sound
-    cdef double* scratch = <double*> malloc(2 * n * sizeof(double))
+    cdef double* scratch = <double*> malloc(3 * n * sizeof(double))
     cdef double* sd = scratch
     cdef double* ratio = scratch + n
+    cdef double* precision = scratch + 2 * n
     if scratch == NULL:
         raise MemoryError
     with nogil:
@@ -128,6 +160,6 @@ def winning_probabilities(const double[:, ::1] mean, const double[:, ::1] varian
             else:
                 for k in range(n):            # no narrower than rounding
                     sd[k] = max(sd[k], 1e-13 * (farthest + widest))
-                integrate(&out[i, 0], ratio, &mean[i, 0], sd, n)
+                integrate(&out[i, 0], ratio, precision, &mean[i, 0], sd, n)
     free(scratch)
     return result

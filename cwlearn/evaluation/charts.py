@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 WIDTH, HEIGHT = 440, 300  # small enough that the text stays legible on a phone
-LEFT, RIGHT, TOP, BOTTOM = 56, WIDTH - 18, 12, HEIGHT - 40  # the edges of a plot
+LEFT, RIGHT, TOP, BOTTOM = 56, WIDTH - 26, 12, HEIGHT - 40  # the edges of a plot
 COLORS = 7  # of lines
 BAR_HEIGHT, BAR_GAP = 13, 6
 NAMES_WIDTH = 150  # for the names beside the bars

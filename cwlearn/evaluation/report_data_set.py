@@ -81,7 +81,7 @@ def section_of(comparison: Comparison, data_set: DataSet, noise: float) -> DataS
         n_drawn=len(drawn),
         test_error=line_chart("Test error after each epoch", test_error, "epochs", "test error"),
         progressive_error=line_chart(
-            "Progressive error", progressive_error, "rows seen (log scale)", "mistakes so far", log_x=True
+            "Progressive error", progressive_error, "rows seen (log scale)", "progressive error", log_x=True
         ),
         reliability=line_chart(
             "Reliability", reliability, "probability that was predicted", "part that was right", diagonal=True

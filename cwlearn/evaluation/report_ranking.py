@@ -38,7 +38,7 @@ class RankingRow:
     title: str
     mean_rank: float
     cells: list[RankingCell]
-    online_mistakes: float | None
+    progressive_error: float | None
     seconds: float
     settings: str
 
@@ -122,7 +122,7 @@ def _ranking_rows(comparison: Comparison, noise: float, ranking: list[int]) -> l
                 candidate.title,
                 mean_ranks[index],
                 cells,
-                _online_mistakes(outcomes),
+                _progressive_error(outcomes),
                 float(np.mean([outcome.seconds for outcome in outcomes])),
                 _settings_text(comparison, noise, candidate),
             )
@@ -139,7 +139,7 @@ def _excluded_rows(comparison: Comparison, ranking: list[int]) -> list[ExcludedR
     ]
 
 
-def _online_mistakes(outcomes: list[Outcome]) -> float | None:
+def _progressive_error(outcomes: list[Outcome]) -> float | None:
     """The part of mistakes in the first epochs of all folds; None if the candidate does not count them."""
     counts = [(outcome.mistakes, outcome.progress[-1][0]) for outcome in outcomes if outcome.mistakes is not None]
     return sum(mistakes for mistakes, _ in counts) / sum(rows for _, rows in counts) if counts else None

@@ -306,8 +306,9 @@ cdef Place read_entries(
 
 def parse_rows(
     int64_t[::1] indptr, index_t[::1] indices, floating[::1] values, double[::1] squares, int64_t[::1] places,
-    double[::1] labels, int64_t[::1] label_starts, int64_t[::1] label_stops, int64_t[::1] queries, const uint8_t[::1] text, int64_t start, int64_t stop, int64_t n_rows, int labelled,
-    int64_t lowest_allowed, bint sort, int hash_bits,
+    double[::1] labels, int64_t[::1] label_starts, int64_t[::1] label_stops, int64_t[::1] queries,
+    const uint8_t[::1] text, int64_t start, int64_t stop, int64_t n_rows, int labelled, int64_t lowest_allowed,
+    bint sort, int hash_bits,
 ):
     """Append the rows of text[start:stop], whole lines, to the first `n_rows` rows in the arrays.
 

@@ -15,6 +15,7 @@ from cwlearn.text.hashing import GrowingRows
 MOST_DOCUMENTS = 256  # in a slice
 LEAST_SIZE = 100_000  # characters that are worth a second thread
 
+Arrays = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]  # indptr, indices, values
 Append = Callable[[GrowingRows, Any, int], None]  # takes a slice of documents, and the number of its first one
 
 
@@ -40,27 +41,78 @@ class GrowingMemory:
             array.resize(size, refcheck=False)
         return array
 
-    def trimmed(self, name: str, size: int) -> NDArray[Any]:
-        array = self.arrays[name]
-        array.resize(size, refcheck=False)
-        return array
 
+class _Matrix:
+    """The arrays of all rows, which threads copy their slices into as soon as the place of a slice is known."""
 
-class _Worker:
-    """A thread's rows, and which slices they are of."""
+    def __init__(self, n_rows: int, n_slices: int, dtype: Any) -> None:
+        self.indptr: NDArray[np.int64] = np.zeros(n_rows + 1, np.int64)
+        self.indices: NDArray[np.int32] = np.empty(0, np.int32)
+        self.values: NDArray[Any] = np.empty(0, dtype)
+        self._n_slices = n_slices
+        self._lengths: dict[int, int] = {}  # entries of slices, by number, of which the place is not known yet
+        self._starts = [0]  # the first entry of each slice of which the place is known
+        self._copying = 0  # threads that copy; the arrays must not move then
+        self._abandoned = False
+        self._changed = threading.Condition()
 
-    def __init__(self, dtype: Any) -> None:
-        self.memory = GrowingMemory()
-        self.rows = GrowingRows(self.memory, dtype)
-        self.slices: list[tuple[int, int, int]] = []  # number of the slice, its first row here, the row behind it
+    def announce(self, number: int, nnz: int) -> None:
+        """Say how many entries a slice has."""
+        with self._changed:
+            self._lengths[number] = nnz
+            while (last := len(self._starts) - 1) in self._lengths:
+                self._starts.append(self._starts[-1] + self._lengths.pop(last))
+            self._changed.notify_all()
+
+    def is_placed(self, number: int, wait: bool) -> bool:
+        """Whether the place of a slice is known; wait until it is, unless it never will be."""
+        with self._changed:
+            if wait:
+                self._changed.wait_for(lambda: number < len(self._starts) or self._abandoned)
+            return number < len(self._starts)
+
+    def abandon(self) -> None:
+        """Have no thread wait for slices that will never come."""
+        with self._changed:
+            self._abandoned = True
+            self._changed.notify_all()
+
+    def copy(self, number: int, row: int, rows: GrowingRows, first: int, stop: int) -> None:
+        """Copy a slice: the rows from `first` to `stop`, which begin at `row` of the matrix."""
+        low, high = int(rows.indptr[first]), int(rows.indptr[stop])
+        start = self._starts[number]
+        end = start + high - low
+        with self._changed:
+            self._changed.wait_for(lambda: end <= len(self.indices) or not self._copying)
+            if end > len(self.indices):
+                self._grow(int(1.1 * end * self._n_slices / (number + 1)) + 1024)
+            self._copying += 1
+        self.indptr[row + 1 : row + 1 + stop - first] = rows.indptr[first + 1 : stop + 1] + (start - low)
+        self.indices[start:end] = rows.indices[low:high]
+        self.values[start:end] = rows.values[low:high]
+        with self._changed:
+            self._copying -= 1
+            self._changed.notify_all()
+
+    def _grow(self, size: int) -> None:
+        indices, values = np.empty(size, np.int32), np.empty(size, self.values.dtype)
+        indices[: len(self.indices)], values[: len(self.values)] = self.indices, self.values
+        self.indices, self.values = indices, values
+
+    def arrays(self) -> Arrays:
+        nnz = self._starts[-1]
+        self.indices.resize(nnz, refcheck=False)
+        self.values.resize(nnz, refcheck=False)
+        return self.indptr, self.indices, self.values
 
 
 class _Work:
     """The slices that threads take, one after the other."""
 
-    def __init__(self, documents: Sliceable, step: int, append: Append) -> None:
-        self.documents, self.step, self.append = documents, step, append
+    def __init__(self, documents: Sliceable, step: int, append: Append, dtype: Any) -> None:
+        self.documents, self.step, self.append, self.dtype = documents, step, append, dtype
         self.n_slices = -(-len(documents) // step)
+        self.matrix = _Matrix(len(documents), self.n_slices, dtype)
         self.next = 0
         self.lock = threading.Lock()
         self.errors: dict[int, BaseException] = {}  # by slice
@@ -76,84 +128,58 @@ class _Work:
     def stop(self) -> None:
         with self.lock:
             self.next = self.n_slices
+        self.matrix.abandon()
 
-    def run(self, worker: _Worker) -> None:
+    def run(self) -> None:
+        """Make the rows of slices, in memory that is used again, until there are none left."""
+        rows = GrowingRows(GrowingMemory(), self.dtype)
+        waiting: list[tuple[int, int, int]] = []  # slices in `rows`: number, first row, the row behind the last
         while (number := self.take()) is not None:
-            first, start = worker.rows.n_rows, number * self.step
+            if not waiting:
+                rows.n_rows = 0
+            first, start = rows.n_rows, number * self.step
             try:
-                self.append(worker.rows, self.documents[start : start + self.step], start)
+                self.append(rows, self.documents[start : start + self.step], start)
             except BaseException as error:
                 self.errors[number] = error
+                self.matrix.abandon()
                 return
-            worker.slices.append((number, first, worker.rows.n_rows))
+            self.matrix.announce(number, rows.nnz - int(rows.indptr[first]))
+            waiting.append((number, first, rows.n_rows))
+            waiting = [part for part in waiting if not self._copied(rows, part, wait=False)]
+        for part in waiting:
+            self._copied(rows, part, wait=True)
+
+    def _copied(self, rows: GrowingRows, part: tuple[int, int, int], wait: bool) -> bool:
+        number, first, stop = part
+        if not self.matrix.is_placed(number, wait):
+            return False
+        self.matrix.copy(number, number * self.step, rows, first, stop)
+        return True
 
 
-def hash_slices(
-    documents: Sliceable, size: int, append: Append, dtype: Any, threads: Callable[[], int]
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]:
+def hash_slices(documents: Sliceable, size: int, append: Append, dtype: Any, threads: Callable[[], int]) -> Arrays:
     """`indptr`, `indices` and `values` of the rows that `append` makes of slices of the documents.
 
     `size` is about how many characters all documents have.
     """
     wanted = threads() if size >= LEAST_SIZE else 1
     step = max(1, min(MOST_DOCUMENTS, len(documents) // (8 * wanted)))
-    work = _Work(documents, step, append)
-    workers = [_Worker(dtype) for _ in range(min(wanted, work.n_slices))]
-    if len(workers) == 1:
-        work.run(workers[0])
+    work = _Work(documents, step, append, dtype)
+    if (workers := min(wanted, work.n_slices)) == 1:
+        work.run()
     else:
-        _in_threads(work.run, workers, work.stop)
+        _in_threads(work, workers)
     if work.errors:
         raise work.errors[min(work.errors)]
-    return _trimmed(workers[0]) if len(workers) == 1 else _assembled(workers, len(documents), dtype)
+    return work.matrix.arrays()
 
 
-def _in_threads(task: Callable[[_Worker], None], workers: list[_Worker], stop: Callable[[], None]) -> None:
-    with ThreadPoolExecutor(len(workers)) as pool:
+def _in_threads(work: _Work, workers: int) -> None:
+    with ThreadPoolExecutor(workers) as pool:
         try:
-            for future in [pool.submit(task, worker) for worker in workers]:
+            for future in [pool.submit(work.run) for _ in range(workers)]:
                 future.result()
         except BaseException:  # an interruption: leaving the block waits for the threads
-            stop()
+            work.stop()
             raise
-
-
-def _trimmed(worker: _Worker) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]:
-    n_rows, nnz, memory = worker.rows.n_rows, worker.rows.nnz, worker.memory
-    return memory.trimmed("indptr", n_rows + 1), memory.trimmed("indices", nnz), memory.trimmed("values", nnz)
-
-
-def _assembled(
-    workers: list[_Worker], n_rows: int, dtype: Any
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]:
-    """The rows of all threads, in the order of the documents."""
-    starts = _starts(workers)
-    nnz = sum(worker.rows.nnz for worker in workers)
-    indptr, indices, values = np.empty(n_rows + 1, np.int64), np.empty(nnz, np.int32), np.empty(nnz, dtype)
-    indptr[0] = 0
-
-    def copy(worker: _Worker) -> None:
-        from_indptr, from_indices, from_values, _ = worker.rows.parts()
-        for number, first, stop in worker.slices:
-            row, entry = starts[number]
-            low, high = int(from_indptr[first]), int(from_indptr[stop])
-            indptr[row + 1 : row + 1 + stop - first] = from_indptr[first + 1 : stop + 1] + (entry - low)
-            indices[entry : entry + high - low] = from_indices[low:high]
-            values[entry : entry + high - low] = from_values[low:high]
-
-    _in_threads(copy, workers, lambda: None)
-    return indptr, indices, values
-
-
-def _starts(workers: list[_Worker]) -> list[tuple[int, int]]:
-    """By slice: the first row and the first entry in the matrix."""
-    lengths: dict[int, tuple[int, int]] = {}
-    for worker in workers:
-        indptr = worker.rows.indptr
-        for number, first, stop in worker.slices:
-            lengths[number] = stop - first, int(indptr[stop] - indptr[first])
-    starts, row, entry = [], 0, 0
-    for number in range(len(lengths)):
-        starts.append((row, entry))
-        row, entry = row + lengths[number][0], entry + lengths[number][1]
-    return starts

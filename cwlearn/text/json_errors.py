@@ -86,19 +86,14 @@ class _Line:
         raise self._unexpected("a value")
 
     def _object(self, path: Path | None, depth: int) -> None:
-        self.at += 1
-        self._skip_space()
-        while self._next() != b"}" or self.record[self.at - 1 : self.at] == b",":
-            if self._next() != b'"':
-                raise self._unexpected("a key in double quotes")
-            key = self._key()
-            if self._next() != b":":
-                raise self._unexpected("':' behind a key")
-            self._advance()
-            inner = None if path is None else (*path, key)
-            self._value(inner, depth, self._hits(key, inner))
-            if self._at_end("}"):
-                break
+        self._advance()
+        if self._next() != b"}":
+            while True:
+                key = self._key()
+                inner = None if path is None else (*path, key)
+                self._value(inner, depth, self._hits(key, inner))
+                if self._at_end("}"):
+                    break
         self.at += 1
 
     def _array(self, depth: int) -> None:
@@ -123,10 +118,16 @@ class _Line:
     # -- strings -------------------------------------------------------------------------------------------------------
 
     def _key(self) -> str:
+        """Read a key and the colon behind it."""
+        if self._next() != b'"':
+            raise self._unexpected("a key in double quotes")
         start = self.at
         self._string(checked=False)
         raw = self.record[start : self.at].decode("utf-8", "surrogateescape")
         self._skip_space()
+        if self._next() != b":":
+            raise self._unexpected("':' behind a key")
+        self._advance()
         return str(json.loads(raw))
 
     def _string(self, checked: bool) -> None:

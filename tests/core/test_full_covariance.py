@@ -435,7 +435,7 @@ def test_memory_for_the_command_line_counts_the_matrix(tmp_path):
     assert "--covariance diagonal and --hash-bits need less" in message
     succeed("train", path, "-m", tmp_path / "m", "--covariance", "full", "--memory", "9M")
     message = fail("train", path, "-m", tmp_path / "n", "--resume", tmp_path / "m", "--covariance", "diagonal")
-    assert "was trained with --covariance full, not diagonal, which cannot change any more" in message
+    assert "was trained with --covariance full, not diagonal; a resumed model keeps that" in message
 
 
 def test_options_that_do_not_go_together_are_refused():

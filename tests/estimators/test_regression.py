@@ -387,4 +387,4 @@ def test_models_of_the_other_task_are_told_apart(data, tmp_path):
     assert "--std is for a regression" in fail("predict", labelled, "-m", tmp_path / "c", "--std", status=2)
     for model, task in (("r", "classification"), ("c", "regression")):
         message = fail("train", labelled, "-m", tmp_path / "m", "--resume", tmp_path / model, "--task", task)
-        assert f"not {task}, which cannot change any more" in message
+        assert f"not {task}; a resumed model keeps that" in message

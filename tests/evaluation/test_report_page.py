@@ -76,7 +76,7 @@ def test_the_page_needs_no_other_file_and_says_what_was_measured(several):
         assert candidate.title in words
     assert "words <&>" in words
     assert text.count("<svg") >= 3 * 2 * 3
-    for title in ("Ranking", "Test error after each epoch", "Progressive error", "Are its probabilities right?"):
+    for title in ("Ranking", "Test error after each epoch", "Progressive error", "Are the probabilities right?"):
         assert title in words
     best = several.candidates[several.ranking(0.0)[0]]
     assert f"{100 * several.error('cells', 0.0, best.name):.2f}%" in words

@@ -234,6 +234,7 @@ BAD = [
     (b'{"a": "x\\', 'expected one of " \\ / b f n r t u behind a backslash, found the end of the line', 9),
     (b'{"a": [1, 2', "truncated: expected ',' or ']', found the end of the line", 12),
     (b'{"a": 1,}', "expected a key in double quotes, found '}'", 9),
+    (b'{"a": 1, }', "expected a key in double quotes, found '}'", 10),
     (b'{"a": [1,]}', "expected a value, found ']'", 10),
     (b"{'a': 1}", 'expected a key in double quotes, found "\'"', 2),
     (b'{"a" 1}', "expected ':' behind a key, found '1'", 6),

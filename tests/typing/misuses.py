@@ -5,6 +5,7 @@ from __future__ import annotations
 from cwlearn import (
     AROWClassifier,
     CWClassifier,
+    HashingVectorizer,
     KernelCWClassifier,
     iter_svmlight,
     load,
@@ -24,6 +25,8 @@ def main() -> None:
     CWClassifier(class_weight="balanced")  # refused
     CWClassifier().fit([[1.0]], [1], sample_weight=[1.0])  # refused
     KernelCWClassifier(covariance="full")  # refused
+    HashingVectorizer(ngrams=(1, 2))  # refused
+    HashingVectorizer(analyzer="words")  # refused
     load(3)  # refused
     merge([CWClassifier()], how="mean")  # refused
     read_svmlight("data.svm", zero_based="yes")  # refused

@@ -14,6 +14,7 @@ from cwlearn import (
     AROWRegressor,
     CWClassifier,
     DataError,
+    HashingVectorizer,
     KernelAROWClassifier,
     KernelCWClassifier,
     LogisticClassifier,
@@ -56,6 +57,9 @@ def main() -> None:
     assert_type(KernelAROWClassifier(kernel=lambda a, b: a @ b.T).fit(X, y).n_kept_, int)
     regressor = AROWRegressor(covariance="full", regularization=1e-3).fit(X, [1.0, 2.0, 3.0, 4.0])
     print(regressor.intercept_ + regressor.scale_ + regressor.noise_variance_)
+
+    vectorizer = HashingVectorizer(ngram_range=(1, 2), stop_words="english", norm=None, dtype=np.float32)
+    print(vectorizer.transform(["some text"]).shape)
 
     def from_files(path: Path) -> None:
         """Files in, model out."""
