@@ -48,7 +48,7 @@ PAIR = (np.eye(2), np.array([0, 1]))
         (PAIR, {}, TypeError, r"shard 0: expected a path or a pair \(X, y\), got numpy.ndarray"),
         ([PAIR, "a.svm"], {}, TypeError, "all paths or all pairs .* shard 0 and shard 1 differ"),
         ([PAIR], {"labels": [1]}, ValueError, r"`labels` must be two or more different ones, got \[1\]"),
-        (["a.svm"], {"labels": ["a", "b"]}, ValueError, "`labels` must be two or more different numbers"),
+        (["a.svm"], {"labels": ["a", "a"]}, ValueError, "`labels` must be two or more different ones"),
         ([PAIR], {"hash_bits": 4}, ValueError, "`hash_bits` is for shards of text"),
         ([PAIR], {"unsorted": "sort"}, ValueError, "`unsorted` is for shards of text"),
         ([(np.eye(2), [0.5, 1])], {}, DataError, "shard 0: label 0.5 is not a whole number"),

@@ -23,6 +23,7 @@ from cwlearn.parallel.threads import train_in_threads
 from cwlearn.text.labels import labels_for
 from cwlearn.text.reader import Reader, Reading
 from cwlearn.text.resources import Resources
+from cwlearn.text.row_store import DiskStore
 from cwlearn.text.run import Run
 from cwlearn.text.sources import Source
 from tests.text_cases import bits, random_text
@@ -197,11 +198,9 @@ def test_shuffles_differ_between_shards_and_rounds_but_not_between_runs(files):
 
 
 def test_shards_that_do_not_fit_into_memory_give_the_same_bits_for_any_number_of_workers(files, monkeypatch):
-    from cwlearn.text import run as out_of_core
-
     stores = []
-    original = out_of_core.DiskStore
-    monkeypatch.setattr(out_of_core, "DiskStore", lambda *args: stores.append(1) or original(*args))
+    original = DiskStore.__init__
+    monkeypatch.setattr(DiskStore, "__init__", lambda self, *args: stores.append(1) or original(self, *args))
     plan = Plan(rules.AROW(), Training(epochs=2), "posterior", resources=Resources(memory=1000), seed=5)
     named = files_as_shards([str(path) for path in files], 1)
     learners = [train_in_threads(named, plan, Sharing(workers=workers))[0] for workers in (1, 2, 4)]
