@@ -32,6 +32,11 @@ class Frequencies:
         total.add(other)
         total.put_into(self)
 
+    def forget(self, rows: Rows) -> None:
+        """Take back the counts of rows that were counted and could not be learned."""
+        np.subtract.at(self.counts, rows.indices, 1)
+        self.n_documents -= rows.n_rows
+
     def weigh(self, rows: Rows) -> Rows:
         """The rows with weighted values, and of the length 1."""
         return self._go_through(rows, count=False, weigh=True)

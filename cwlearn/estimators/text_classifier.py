@@ -149,12 +149,17 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         known, documents = self.__sklearn_is_fitted__(), self._documents()
         classifier = self.classifier_ if known else self._new_classifier()
         frequencies = classifier._learner.frequencies if known else None
-        if documents.idf and frequencies is None:
+        if documents.idf and not known:
             frequencies = Frequencies(1 << self.hash_bits, documents.norm)
         X = self._matrix(texts, classifier)
         if frequencies is not None:
             X = _changed(X, frequencies.count_and_weigh)
-        classifier.partial_fit(X, labels, classes, **_weights(sample_weight))
+        try:
+            classifier.partial_fit(X, labels, classes, **_weights(sample_weight))
+        except Exception:
+            if known and frequencies is not None:
+                frequencies.forget(as_rows(X, X.dtype))
+            raise
         return self._adopt(classifier, frequencies)
 
     def _new_classifier(self) -> LinearClassifier:
@@ -175,7 +180,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The texts as rows, not yet weighed by frequencies."""
         if isinstance(texts, (str, bytes)):
             raise ValueError("expected a list of texts, got one text: put it into a list")
-        X = _Vectorizer(settings_of(self._documents(), self.hash_bits)).transform(texts)
+        documents, hash_bits = self._documents(), self.hash_bits
+        if classifier.__sklearn_is_fitted__():  # a parameter that is set after that is for the next fit
+            learner = classifier._learner
+            documents, hash_bits = learner.documents or documents, learner.hash_bits
+        X = _Vectorizer(settings_of(documents, hash_bits)).transform(texts)
         return X.astype(row_dtype(*classifier._options()[:2]), copy=False)
 
     def _scored(self, texts: Any) -> Any:
@@ -189,7 +198,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         learner = classifier._learner
         if frequencies is not None:
             learner.frequencies = frequencies
-        learner.set_documents(self._documents(), self.hash_bits)
+        if learner.documents is None:
+            learner.set_documents(self._documents(), self.hash_bits)
         self.classifier_ = classifier
         return self
 
