@@ -36,7 +36,7 @@ from cwlearn.text.naming import DEFAULT_NAMES, name_columns
 from cwlearn.text.reader import Reading, has_documents
 from cwlearn.text.resources import Resources
 from cwlearn.text.run import Run
-from cwlearn.text.sources import STDIN
+from cwlearn.text.sources import STDIN, as_sources
 from cwlearn.utils.atomic_file import check_writable
 from cwlearn.utils.machine import free_memory
 from cwlearn.utils.messages import put, put_json, say
@@ -123,10 +123,11 @@ def run(arguments: argparse.Namespace) -> None:
     resumed = None if arguments.resume is None else _load_resumed(arguments)
     with usage_checked():
         reading = Reading(**given(arguments, Reading))
-        rule, training = choose_options(arguments, resumed, has_documents(arguments.data, reading))
+        sharing = Sharing(**given(arguments, Sharing))
+        can_wait = not sharing.wanted or as_sources(arguments.data)[0].is_regular  # a shard is never a pipe
+        rule, training = choose_options(arguments, resumed, can_wait and has_documents(arguments.data, reading))
         resources = Resources(**given(arguments, Resources))
         documents = TextOptions(**given(arguments, TextOptions)) if given(arguments, TextOptions) else None
-        sharing = Sharing(**given(arguments, Sharing))
         for name in given(arguments, Sharing) if not sharing.wanted else ():
             raise UsageError(f"{flag(name)} is for several workers: add --workers N or --scheduler ADDRESS")
     before = resumed.statistics if resumed else new_statistics()

@@ -7,6 +7,7 @@ from cwlearn import (
     CWClassifier,
     HashingVectorizer,
     KernelCWClassifier,
+    TextClassifier,
     iter_svmlight,
     load,
     merge,
@@ -35,4 +36,7 @@ def main() -> None:
     _, _, _ = read_svmlight("data.svm")  # refused
     iter_svmlight("data.svm", zero_based="auto")  # refused
     train("data.svm", AROWClassifier(), zero_based=True)  # refused
+    train("data.jsonl", format="json")  # refused
+    TextClassifier(weighting="tf")  # refused
+    TextClassifier(ngrams=(1, 2))  # refused
     train("data.svm", AROWClassifier(), max_bad="many")  # refused

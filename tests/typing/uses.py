@@ -24,6 +24,7 @@ from cwlearn import (
     PerceptronClassifier,
     SCWClassifier,
     SOPClassifier,
+    TextClassifier,
     iter_svmlight,
     load,
     merge,
@@ -60,6 +61,10 @@ def main() -> None:
 
     vectorizer = HashingVectorizer(ngram_range=(1, 2), stop_words="english", norm=None, dtype=np.float32)
     print(vectorizer.transform(["some text"]).shape)
+    documents = TextClassifier(ngram_range=(1, 2), weighting="count").fit(["good", "bad"], ["a", "b"])
+    documents.partial_fit(["good"], ["a"])
+    assert_type(documents.decision_function(["good"]), NDArray[np.float64])
+    print(documents.predict_proba(["good"]), documents.classes_)
 
     def from_files(path: Path) -> None:
         """Files in, model out."""
@@ -76,7 +81,14 @@ def main() -> None:
         assert_type(queries, NDArray[np.int64])
         for batch, some in iter_svmlight([path], rows=100, n_features=10, unsorted="sort"):
             arow.partial_fit(batch, some)
-        assert_type(train(path, arow, labels=[0, 1], memory="1G", on_bad_line="skip", max_bad=3), AROWClassifier)
+        assert_type(
+            train(path, arow, labels=[0, 1], memory="1G", on_bad_line="skip", max_bad=3),
+            AROWClassifier | TextClassifier,
+        )
+        texts = TextClassifier(arow, (1, 1), analyzer="char_wb", stop_words=["the"], idf=False, hash_bits=18)
+        assert_type(train(path, texts, format="csv", text="title,body", label="class", header=True), TextClassifier)
+        assert_type(merge([texts, texts]), TextClassifier)
+        train([path], format="jsonl", labels=["spam", "ham"]).predict(["some text"])
         print(matrix.shape, targets.shape)
 
     try:
