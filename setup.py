@@ -46,7 +46,8 @@ HASHER_PARTS = [
 RECORD_PARTS = [
     f"text/{part}" for part in ("_csv_records.pxi", "_json_records.pxi", "_scan.h", "_spans.pxi", "_utf8.pxd")
 ]
-VW_PARTS = [*PARSER_PARTS, "text/_murmur.pxd", "text/_scan.h"]
+VW_PARTS = [*PARSER_PARTS, "text/_murmur.pxd", "text/_scan.h", "text/_vw_rows.pxi"]
+FIELD_PARTS = [*PARSER_PARTS, "text/_growing.pxd", "text/_murmur.pxd"]
 VARIANTS: dict[str, list[str]] = {"": []}
 if sys.platform == "win32":
     FLAGS = PARSER_FLAGS = KERNEL_FLAGS = []
@@ -76,6 +77,7 @@ MODULES = [
     *extensions("text/_hashing", [], HASHER_PARTS, {"": []}),
     *extensions("text/_records", [], RECORD_PARTS, {"": []}),
     *extensions("text/_vw", [], VW_PARTS, {"": []}),
+    *extensions("text/_fields", [], FIELD_PARTS, {"": []}),
     *extensions("core/_frequencies", [], ["_logarithm.pxd", "_squares.pxd"], {"": []}),
     *extensions("core/_probabilities", [], [], {"": []}),
 ]

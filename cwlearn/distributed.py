@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -15,12 +16,14 @@ from cwlearn.core.class_labels import check_labels, listed_labels, text_labels
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import COUNT, require
 from cwlearn.estimators.base import Linear, warn_of_unsolved
+from cwlearn.estimators.text_classifier import TextClassifier
+from cwlearn.estimators.training import fitted, inner_of
 from cwlearn.parallel.shards import ignore_progress
 from cwlearn.parallel.sharing import Sharing
 from cwlearn.parallel.sources import DaskShards, Pair, Path, checked_shards, named_shards
 from cwlearn.parallel.tasks import Plan, is_text
 from cwlearn.parallel.threads import LocalClient, train_in_threads
-from cwlearn.text.reader import Reading
+from cwlearn.text.reader import Format, OnBadLine, Reading, Unsorted, cut
 from cwlearn.text.resources import Resources
 from cwlearn.text.sources import Source, as_source
 from cwlearn.utils.machine import usable_cores
@@ -33,15 +36,17 @@ __all__ = ["fit", "split"]
 EstimatorT = TypeVar("EstimatorT", bound=Linear)
 
 
-def split(path: str | os.PathLike[str], pieces: int) -> list[Source]:
+def split(path: str | os.PathLike[str], pieces: int, format: Format = "auto") -> list[Source]:
     """Cut a large text file into shards for `fit`.
 
     Parameters
     ----------
-    path : path of an svmlight file
-        A compressed file cannot be cut and becomes one shard.
+    path : path of a text file
+        A compressed file, CSV, TSV and Parquet cannot be cut: such a file becomes one shard.
     pieces : int
         The largest number of shards.
+    format : {"auto", "svmlight", "jsonl", "csv", "tsv", "fasttext", "vw", "text", "parquet"}, default="auto"
+        Format of the file: by default that of its suffix, or of its first lines.
 
     Returns
     -------
@@ -50,9 +55,36 @@ def split(path: str | os.PathLike[str], pieces: int) -> list[Source]:
     """
     require("pieces", pieces, COUNT)
     os.stat(path)  # raises an error if there is no file
-    return as_source(path).split(pieces)
+    return cut(as_source(path), pieces, format)
 
 
+@overload
+def fit(
+    estimator: TextClassifier,
+    shards: Iterable[Path] | Iterable[Pair] | DaskShards,
+    client: Client | None = None,
+    rounds: int = 1,
+    how: Literal["posterior", "kl", "l2"] = "posterior",
+    *,
+    labels: Sequence[Any] | None = None,
+    n_features: int | None = None,
+    hash_bits: int | None = None,
+    format: Format = "auto",
+    text: str | None = None,
+    label: str | None = None,
+    fields: Sequence[str] | None = None,
+    delimiter: str | None = None,
+    header: bool = True,
+    unsorted: Unsorted = "error",
+    on_bad_line: OnBadLine = "error",
+    max_bad: int = 100,
+    max_line: int = 1 << 30,
+    skip_bad_shards: bool = False,
+    report: Callable[[int], object] = ignore_progress,
+) -> TextClassifier: ...
+
+
+@overload
 def fit(
     estimator: EstimatorT,
     shards: Iterable[Path] | Iterable[Pair] | DaskShards,
@@ -63,13 +95,44 @@ def fit(
     labels: Sequence[Any] | None = None,
     n_features: int | None = None,
     hash_bits: int | None = None,
-    unsorted: Literal["error", "sort"] = "error",
-    on_bad_line: Literal["error", "skip"] = "error",
+    format: Format = "auto",
+    text: str | None = None,
+    label: str | None = None,
+    fields: Sequence[str] | None = None,
+    delimiter: str | None = None,
+    header: bool = True,
+    unsorted: Unsorted = "error",
+    on_bad_line: OnBadLine = "error",
     max_bad: int = 100,
     max_line: int = 1 << 30,
     skip_bad_shards: bool = False,
     report: Callable[[int], object] = ignore_progress,
-) -> EstimatorT:
+) -> EstimatorT | TextClassifier: ...
+
+
+def fit(
+    estimator: Linear | TextClassifier,
+    shards: Iterable[Path] | Iterable[Pair] | DaskShards,
+    client: Client | None = None,
+    rounds: int = 1,
+    how: Literal["posterior", "kl", "l2"] = "posterior",
+    *,
+    labels: Sequence[Any] | None = None,
+    n_features: int | None = None,
+    hash_bits: int | None = None,
+    format: Format = "auto",
+    text: str | None = None,
+    label: str | None = None,
+    fields: Sequence[str] | None = None,
+    delimiter: str | None = None,
+    header: bool = True,
+    unsorted: Unsorted = "error",
+    on_bad_line: OnBadLine = "error",
+    max_bad: int = 100,
+    max_line: int = 1 << 30,
+    skip_bad_shards: bool = False,
+    report: Callable[[int], object] = ignore_progress,
+) -> Linear | TextClassifier:
     """Fit an estimator on many shards at once, in threads or on a Dask cluster, and merge the models.
 
     Every shard is learned from with the parameters of the estimator and from the same beginning.  If rows are shuffled,
@@ -79,12 +142,13 @@ def fit(
 
     Parameters
     ----------
-    estimator : a linear estimator of this package
+    estimator : a linear estimator of this package, or a TextClassifier
         It is fitted and returned.  With `warm_start`, every shard begins with the model of the last fit.
     shards : list of paths, list of (X, y) pairs, pair of Dask arrays, or Dask bag
-        Paths are svmlight files, which the workers must find under the same names; `split` cuts a large file into
-        shards.  Each block of rows of Dask arrays is a shard.  Each partition of a bag is a shard and a list of (X, y)
-        pairs.  Matrices stay in the memory of the cluster during the run; pairs in a list also stay on its scheduler.
+        Paths are files of rows or documents, which the workers must find under the same names; `split` cuts a large
+        file into shards.  Each block of rows of Dask arrays is a shard.  Each partition of a bag is a shard and a list
+        of (X, y) pairs.  Matrices stay in the memory of the cluster during the run; pairs in a list also stay on its
+        scheduler.
     client : dask.distributed.Client, optional
         By default threads of this process learn, one for each usable core, and no network port is opened.  Anyone who
         can reach the scheduler of a cluster can run code on it, so protect it as well as your account.
@@ -98,7 +162,19 @@ def fit(
     n_features : int, optional
         Columns of the model.  By default as many as the texts have.  For paths only.
     hash_bits : int, optional
-        Hash the indices to so many bits, which makes 2^bits columns.  For paths only.
+        Hash features to so many bits, which makes 2^bits columns.  For paths only.
+    format : {"auto", "svmlight", "jsonl", "csv", "tsv", "fasttext", "vw", "text", "parquet"}, default="auto"
+        Format of each file: by default that of its suffix, or of its first lines.  For paths only.
+    text : str, optional
+        Field of the text in JSON and CSV, as in `cwlearn.train`.  For paths only.
+    label : str, optional
+        Field of the label in JSON and CSV, as in `cwlearn.train`.  For paths only.
+    fields : sequence of str, optional
+        Further fields of JSON and CSV as features, as in `cwlearn.train`.  For paths only.
+    delimiter : str, optional
+        Character between two fields of CSV; by default a comma, or a tab in TSV.  For paths only.
+    header : bool, default=True
+        The first line of CSV names the fields.  Otherwise columns count from 1.  For paths only.
     unsorted : {"error", "sort"}, default="error"
         What to do with a line whose indices do not rise.  For paths only.
     on_bad_line : {"error", "skip"}, default="error"
@@ -115,7 +191,8 @@ def fit(
     Returns
     -------
     estimator
-        The same object, fitted.
+        The same object, fitted.  If the shards are texts, and it is not a TextClassifier, a TextClassifier that has it
+        as its classifier.
 
     Examples
     --------
@@ -125,7 +202,9 @@ def fit(
     >>> distributed.fit(AROWClassifier(random_state=0), pairs).predict(np.eye(2)).tolist()
     [0, 1]
     """
-    if not isinstance(estimator, Linear):
+    texts = estimator if isinstance(estimator, TextClassifier) else None
+    inner = estimator if texts is None else inner_of(texts)
+    if not isinstance(inner, Linear):
         raise TypeError(f"expected a linear estimator of cwlearn, such as AROWClassifier(), got {estimator!r}")
     if not callable(report):
         raise TypeError(f"`report` must be callable, got {report!r}")
@@ -133,20 +212,28 @@ def fit(
         from cwlearn.parallel import cluster  # needs Dask, which threads do not
 
         cluster.check_client(client)
-    rule, training, _ = estimator._options()
+    rule, training, _ = inner._options()
     sharing = Sharing(usable_cores(), rounds=rounds, how=how, skip_bad_shards=skip_bad_shards)
-    reading = Reading(unsorted=unsorted, on_bad_line=on_bad_line, max_bad=max_bad, max_line=max_line)
-    resources = Resources(n_features, hash_bits)
-    base = estimator._learner if training.warm_start and estimator.__sklearn_is_fitted__() else None
+    reading = Reading(
+        unsorted, on_bad_line, max_bad, max_line, format=format, text=text, label=label,
+        fields=None if fields is None else tuple(fields), delimiter=delimiter, header=header,
+    )  # fmt: skip
+    resources = Resources(n_features, texts.hash_bits if texts is not None and hash_bits is None else hash_bits)
+    base = inner._learner if training.warm_start and inner.__sklearn_is_fitted__() else None
     if base is not None:
         base.reconfigure(rule, training)  # raises an error if a parameter may not change
-    seed = int(check_random_state(estimator.random_state).randint(2**31)) if training.shuffle else 0
+    seed = int(check_random_state(inner.random_state).randint(2**31)) if training.shuffle else 0
     checked = checked_shards(shards)
-    texts = isinstance(checked, list) and is_text(checked[0])
-    if not texts:
+    from_files = isinstance(checked, list) and is_text(checked[0])
+    if not from_files and texts is not None:
+        raise TypeError(f"a TextClassifier learns from files of documents, and these shards are matrices: {shards!r}")
+    if not from_files:
         _refuse_text_options(resources, reading)
-    plan = Plan(rule, training, how, reading, resources, seed=seed)
-    plan = _with_given_labels(plan, labels, texts, base)
+    documents = None if texts is None else texts._documents()
+    plan = Plan(
+        rule, training, how, reading, resources, documents=documents, only_documents=texts is not None, seed=seed
+    )
+    plan = _with_given_labels(plan, labels, from_files, base)
     named = [*named_shards(checked, LocalClient() if client is None else client)]
     if client is None:
         learner, result = train_in_threads(named, plan, sharing, base, report)
@@ -154,15 +241,14 @@ def fit(
         learner, result = cluster.train_on_cluster(client, named, plan, sharing, base, report)
     for failure in result.failures.values():
         warnings.warn(f"shard left out: {failure}", stacklevel=2)
-    estimator._adopt(learner)
     warn_of_unsolved(learner.statistics["unsolved"] - (base.statistics["unsolved"] if base else 0))
-    return estimator
+    return fitted(inner, texts, learner)
 
 
 def _refuse_text_options(*groups: Resources | Reading) -> None:
     """Refuse options that say how to read text, for shards that are matrices."""
     for group in groups:
-        for item in fields(group):
+        for item in dataclasses.fields(group):
             if getattr(group, item.name) != item.default:
                 raise ValueError(f"`{item.name}` is for shards of text, and these are matrices")
 

@@ -35,7 +35,7 @@ EXAMPLE = """\
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "data", nargs="+", metavar="DATA", help="svmlight text, plain or compressed; each file is one data set"
+        "data", nargs="+", metavar="DATA", help="rows or documents, as for `cwlearn train`; each file is one data set"
     )
     on_request = sorted(set(ALGORITHMS) - set(DEFAULT_ALGORITHMS))
     parser.add_argument(

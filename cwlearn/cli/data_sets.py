@@ -1,4 +1,4 @@
-"""Data sets from svmlight text, for `tune` and `compare`."""
+"""Data sets from files, for `tune` and `compare`."""
 
 from __future__ import annotations
 
@@ -8,23 +8,39 @@ from typing import Any
 
 import numpy as np
 
-from cwlearn.cli.flags import add_options, given
+from cwlearn.cli.common import usage_checked, warn_of_skipped_line
+from cwlearn.cli.flags import add_options, given, given_text_options
+from cwlearn.core.text_options import OF_FILES, TextOptions
 from cwlearn.errors import shown
-from cwlearn.text.compression import FORMATS
-from cwlearn.text.matrices import read_svmlight
+from cwlearn.text import compression, formats
+from cwlearn.text.matrices import read_rows
 from cwlearn.text.reader import Reading
+from cwlearn.text.resources import Resources
 from cwlearn.text.sources import STDIN
 
-SUFFIXES = (*(suffix for _, suffix in FORMATS.values()), ".svm", ".svmlight", ".libsvm", ".txt", ".dat")
+SUFFIXES = (*(suffix for _, suffix in compression.FORMATS.values()), *formats.SUFFIXES, ".txt", ".dat")
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
     add_options(parser.add_argument_group("reading"), Reading)
+    group = parser.add_argument_group("documents")
+    add_options(group, TextOptions, without=OF_FILES)
+    add_options(group, Resources, only=("hash_bits",))
+
+
+def reading_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The flags that say how data are read, and how documents become rows."""
+    return {**given(arguments, Reading), **given(arguments, TextOptions), **given(arguments, Resources)}
 
 
 def read(path: str, arguments: argparse.Namespace) -> tuple[Any, Any]:
-    """The rows, whose columns are the indices in the text, and the labels: integers if all of them are whole."""
-    X, y = read_svmlight(path, dtype="float32", **given(arguments, Reading))
+    """The rows and their labels: texts, or numbers, which are integers if all of them are whole."""
+    with usage_checked():
+        reading, documents = Reading(**given(arguments, Reading)), given_text_options(arguments) or TextOptions()
+        hash_bits = getattr(arguments, "hash_bits", None) or 0
+    X, y = read_rows(path, reading, documents, hash_bits, warn_of_skipped_line)
+    if y.dtype.kind == "U":
+        return X, y
     are_integers = (np.abs(y) < 2**53).all() and (y == np.floor(y)).all()
     return X, y.astype(int) if are_integers else y
 

@@ -12,6 +12,7 @@ from typing import Any
 from cwlearn.core.model_file import USUAL_MEMORY, USUAL_TIMES
 from cwlearn.core.parameters import BOOLEAN, SIZE, Check, LabelError, Options
 from cwlearn.core.rules import RULES
+from cwlearn.core.text_options import OF_FILES, TextOptions
 
 Group = Any  # a parser, or what its add_argument_group returns
 
@@ -20,7 +21,7 @@ OTHER_NAMES = {"n_features": "features", "random_state": "seed", "max_memory": "
 # Names that messages may mention, beside the fields of the option classes.
 VERB_OPTIONS = (
     "algorithm", "algorithms", "base", "checkpoint", "folds", "force", "grid", "held_out", "journal", "labels",
-    "names", "no_labels", "noise", "report", "resume", "seed", "task", "top", "tuned_once",
+    "names", "names_from", "no_labels", "noise", "report", "resume", "seed", "task", "top", "tuned_once",
 )  # fmt: skip
 
 
@@ -51,7 +52,6 @@ def _as_flag(match: re.Match[str]) -> str:
 
 @cache
 def _option_names() -> frozenset[str]:
-    from cwlearn.core.text_options import TextOptions
     from cwlearn.core.training import Training
     from cwlearn.parallel.sharing import Sharing
     from cwlearn.text.reader import Reading
@@ -157,6 +157,12 @@ def _size_text(size: int) -> str:
 def given(arguments: argparse.Namespace, owner: type[Options]) -> dict[str, Any]:
     """The options of a dataclass that were given as flags."""
     return {item.name: getattr(arguments, item.name) for item in _fields(owner) if hasattr(arguments, item.name)}
+
+
+def given_text_options(arguments: argparse.Namespace) -> TextOptions | None:
+    """How texts become rows, if flags say that; the names of fields are left to `Reading`."""
+    options = {name: value for name, value in given(arguments, TextOptions).items() if name not in OF_FILES}
+    return TextOptions(**options) if options else None
 
 
 def written(value: Any, name: str = "") -> str:

@@ -24,9 +24,9 @@ from cwlearn.text.reader import Reader
 from cwlearn.utils.messages import put, put_json
 
 EXAMPLE = """\
-  cwlearn inspect reviews.npz --top 20                    words, if they are kept
-  cwlearn inspect reviews.npz --names-from reviews.jsonl  words, from documents
-  cwlearn inspect spam.npz --names words.txt              names from a list"""
+  cwlearn inspect reviews.npz --top 20               words, if they are kept
+  cwlearn inspect reviews.npz --names-from r.jsonl   words, from documents
+  cwlearn inspect spam.npz --names words.txt         names from a list"""
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:

@@ -88,7 +88,8 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
     by_lower = {choice.lower(): choice for choice in choices}
     beginnings = [choice for choice in by_lower if len(word) > 3 and choice.startswith(word.lower())]
     swapped = [choice for choice in by_lower if sorted(choice) == sorted(word.lower())]  # awor for arow
-    close = beginnings or swapped or get_close_matches(word.lower(), by_lower, 1, cutoff=0.7)
+    roots = [choice for choice in by_lower if len(word) > 5 and choice.startswith(word.lower()[:-2])]  # classify
+    close = beginnings or swapped or get_close_matches(word.lower(), by_lower, 1, cutoff=0.7) or roots
     return f"; did you mean {by_lower[close[0]]}?" if close else ""
 
 

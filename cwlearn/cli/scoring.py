@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from cwlearn.cli.common import DATA_HELP, add_output, warn, warn_of_repeats, warn_of_skipped_line
+from cwlearn.cli.common import DATA_HELP, add_output, usage_checked, warn, warn_of_repeats, warn_of_skipped_line
 from cwlearn.cli.flags import add_memory, add_options, given
 from cwlearn.core import model_file
 from cwlearn.core.learner import Learner
@@ -40,10 +40,13 @@ def batches_to_score(
     """Read batches, each with its rows in the columns of the model; warn at the end of features it has never seen."""
     if not arguments.quiet:
         warn_of_repeats(arguments.data)
+    reading = Reading(**given(arguments, Reading))
+    with usage_checked():
+        reading.check_fields(learner.documents)
     columns = ScoredColumns(learner)
     reader = Reader(
         arguments.data,
-        Reading(**given(arguments, Reading)),
+        reading,
         dtype=learner.state.dtype,
         labelled=labelled,
         label_type=Labels.of(learner).type,

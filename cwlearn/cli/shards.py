@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 
 from cwlearn.cli.common import save_model, warn
 from cwlearn.core.learner import Learner
 from cwlearn.core.rule import Rule
 from cwlearn.core.text_options import TextOptions
 from cwlearn.core.training import Training
-from cwlearn.errors import UsageError, shown
+from cwlearn.errors import DataError, UsageError, shown
 from cwlearn.parallel.shards import files_as_shards
 from cwlearn.parallel.sharing import Sharing
 from cwlearn.parallel.tasks import Plan, ShardResult
 from cwlearn.parallel.threads import train_in_threads
-from cwlearn.text.reader import Reading
+from cwlearn.text.naming import name_columns
+from cwlearn.text.reader import Reader, Reading
 from cwlearn.text.resources import Resources
 from cwlearn.text.sources import STDIN
 from cwlearn.utils.messages import say
@@ -39,7 +41,7 @@ def learn_in_shards(
     bar = ProgressBar(arguments.quiet or arguments.json)
     try:
         if sharing.scheduler is None:
-            shards = files_as_shards(arguments.data, sharing.workers or 1)
+            shards = files_as_shards(arguments.data, sharing.workers or 1, reading.format)
             bar.begin("learning", sharing.rounds * len(shards), " shards")
             learner, result = train_in_threads(shards, plan, sharing, base, bar.advance)
         else:
@@ -53,8 +55,17 @@ def learn_in_shards(
         warn(f"{line}; line skipped")
     for failure in result.failures.values():
         warn(f"shard left out: {failure}")
+    with suppress(OSError, DataError):  # of a shard that was left out: the model is worth more than its words
+        name_columns(learner, _reader(learner, arguments.data, reading), arguments.names)
     save_model(learner, arguments.model)
     return learner, result
+
+
+def _reader(learner: Learner, paths: list[str], reading: Reading) -> Reader:
+    """A reader of the documents that were learned from."""
+    return Reader(
+        paths, reading, dtype=learner.state.dtype, hash_bits=learner.hash_bits, documents=learner.documents, threads=1
+    )
 
 
 def _check_flags(arguments: argparse.Namespace, sharing: Sharing, resources: Resources, base: Learner | None) -> None:
@@ -82,6 +93,6 @@ def _train_on_cluster(
         raise UsageError(f"--scheduler: {error}") from None
 
     with connected(address) as client:
-        shards = files_as_shards(paths, count_threads(client))
+        shards = files_as_shards(paths, count_threads(client), plan.reading.format)
         bar.begin("learning", sharing.rounds * len(shards), " shards")
         return train_on_cluster(client, shards, plan, sharing, base, bar.advance)

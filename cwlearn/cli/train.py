@@ -17,7 +17,7 @@ from cwlearn.cli.common import (
     warn,
     warn_of_repeats,
 )
-from cwlearn.cli.flags import add_options, add_rules, checked, flag, given
+from cwlearn.cli.flags import add_options, add_rules, checked, flag, given, given_text_options
 from cwlearn.cli.parser import Parser
 from cwlearn.cli.terminal import TerminalMonitor, reason
 from cwlearn.cli.train_options import DEFAULT_RULE, DOCUMENTS_RULE, choose_options, read_labels
@@ -27,7 +27,7 @@ from cwlearn.core.parameters import LEVEL, POSITIVE, SEED
 from cwlearn.core.rule import Rule
 from cwlearn.core.rules import RULES, TASKS
 from cwlearn.core.states.base import Statistics, new_statistics
-from cwlearn.core.text_options import TextOptions
+from cwlearn.core.text_options import OF_FILES, TextOptions
 from cwlearn.core.training import Training
 from cwlearn.errors import DataError, ModelError, UsageError, listed, shown
 from cwlearn.parallel.sharing import Sharing
@@ -51,13 +51,14 @@ EXAMPLE = """\
   cwlearn train more.svm -m b.npz --resume b.npz --epochs 1   with more data
   cwlearn train part-*.svm -m b.npz --epochs 1 --workers 4    four at once
   cwlearn train prices.svm -m p.npz --task regression         to numbers"""
+USUAL_READING = ("format", "text", "label", "fields")
 UNRECORDED = ("done", "lines", "checksum", "max_bad")  # parts of a progress that need not be equal to resume
 
 
 def add_flags(parser: Parser) -> None:
     parser.add_argument("data", nargs="+", metavar="DATA", help=f"{DATA_HELP}; with --workers, each is a shard")
     parser.add_argument("-m", "--model", required=True, metavar="MODEL", help="file to write the model to")
-    add_options(parser, Reading, only=("format", "text", "label"))
+    add_options(parser, Reading, only=USUAL_READING)
     add_options(parser, TextOptions, only=("ngram_range",))
     parser.add_argument(
         "-a",
@@ -112,9 +113,9 @@ def add_flags(parser: Parser) -> None:
         Training,
         without=("epochs", "shuffle", "random_state", "warm_start", "verbose"),
     )
-    add_options(parser.add_rare_group("documents"), TextOptions, without=("ngram_range",))
+    add_options(parser.add_rare_group("documents"), TextOptions, without=("ngram_range", *OF_FILES))
     add_options(parser.add_rare_group("several workers"), Sharing, without=("workers",))
-    add_options(parser.add_rare_group("reading"), Reading, without=("format", "text", "label"))
+    add_options(parser.add_rare_group("reading"), Reading, without=USUAL_READING)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -124,10 +125,9 @@ def run(arguments: argparse.Namespace) -> None:
     with usage_checked():
         reading = Reading(**given(arguments, Reading))
         sharing = Sharing(**given(arguments, Sharing))
-        can_wait = not sharing.wanted or as_sources(arguments.data)[0].is_regular  # a shard is never a pipe
-        rule, training = choose_options(arguments, resumed, can_wait and has_documents(arguments.data, reading))
+        rule, training = choose_options(arguments, resumed, _has_documents(arguments, reading, sharing))
         resources = Resources(**given(arguments, Resources))
-        documents = TextOptions(**given(arguments, TextOptions)) if given(arguments, TextOptions) else None
+        documents = given_text_options(arguments)
         for name in given(arguments, Sharing) if not sharing.wanted else ():
             raise UsageError(f"{flag(name)} is for several workers: add --workers N or --scheduler ADDRESS")
     before = resumed.statistics if resumed else new_statistics()
@@ -148,6 +148,17 @@ def run(arguments: argparse.Namespace) -> None:
         put_json(report)
     elif not arguments.quiet:
         _print_report(report)
+
+
+def _has_documents(arguments: argparse.Namespace, reading: Reading, sharing: Sharing) -> bool:
+    """Whether the data are documents, for which a pipe may be waited for; a shard is never a pipe."""
+    if sharing.wanted and not as_sources(arguments.data)[0].is_regular:
+        return False
+    try:
+        return has_documents(arguments.data, reading)
+    except KeyboardInterrupt:
+        say(f"interrupted after 0 rows; {_fate_of(arguments.model)}")
+        raise
 
 
 def _check_files(arguments: argparse.Namespace, checkpoint: str | None) -> None:
@@ -227,8 +238,7 @@ def _continue_checkpoint(unfinished: dict[str, Any], run: Run, force: bool) -> N
 
 def _interruption(run: Run, monitor: TerminalMonitor, checkpoint: str | None, model: str) -> str:
     """What to tell after Ctrl-C; write a last checkpoint if the state is sound."""
-    text = f"interrupted after {run.done:,} rows; "
-    text += f"{shown(model)} is as it was" if os.path.exists(model) else f"there is no {shown(model)}"
+    text = f"interrupted after {run.done:,} rows; {_fate_of(model)}"
     if checkpoint is None:
         return f"{text}; --checkpoint MINUTES would have kept what was learned"
     if run.learner is not None and run.done > monitor.kept and not monitor.torn:
@@ -242,6 +252,10 @@ def _interruption(run: Run, monitor: TerminalMonitor, checkpoint: str | None, mo
             f"{shown(checkpoint)} continues"
         )
     return text
+
+
+def _fate_of(model: str) -> str:
+    return f"{shown(model)} is as it was" if os.path.exists(model) else f"there is no {shown(model)}"
 
 
 def _remove_checkpoint(path: str) -> None:

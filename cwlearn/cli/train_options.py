@@ -11,7 +11,7 @@ from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import LabelError, label_value
 from cwlearn.core.rule import Rule
 from cwlearn.core.rules import RULES, TASKS
-from cwlearn.core.text_options import TextOptions
+from cwlearn.core.text_options import WHERE, TextOptions
 from cwlearn.core.training import BUILT_WITH, Training, check_class_weight, check_update
 from cwlearn.errors import ModelError, UsageError, listed, shown
 from cwlearn.text.resources import Resources
@@ -135,6 +135,8 @@ def _fixed_differences(
     if hash_bits is not None and hash_bits != resumed.hash_bits:
         differences.append(f"--hash-bits {resumed.hash_bits or 'none'}, not {hash_bits}")
     for name, value in given(arguments, TextOptions).items():
+        if name in WHERE:
+            continue
         if resumed.documents is None:
             differences.append(f"rows of numbers, for which there is no {flag(name)}")
         elif getattr(resumed.documents, name) != value:

@@ -9,15 +9,14 @@ from dataclasses import fields
 from typing import Any
 
 from cwlearn.cli.common import add_output, usage_checked
-from cwlearn.cli.data_sets import add_reading, read, short_name
-from cwlearn.cli.flags import checked, flag, given, written
+from cwlearn.cli.data_sets import add_reading, read, reading_options, short_name
+from cwlearn.cli.flags import checked, flag, written
 from cwlearn.core.parameters import COUNT, SEED
 from cwlearn.errors import UsageError
 from cwlearn.evaluation.algorithms import CANDIDATES
 from cwlearn.evaluation.candidates import Candidate, ParameterValue, RuleCandidate, Setting
 from cwlearn.evaluation.trials import SettingResult
 from cwlearn.evaluation.tuning import HELD_OUT, Tuning, tune
-from cwlearn.text.reader import Reading
 from cwlearn.utils.messages import put, put_json
 
 EXAMPLE = """\
@@ -26,7 +25,7 @@ EXAMPLE = """\
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("data", metavar="DATA", help="svmlight text, plain or compressed; - is standard input")
+    parser.add_argument("data", metavar="DATA", help="rows or documents, as for `cwlearn train`; - is standard input")
     parser.add_argument(
         "-a",
         "--algorithm",
@@ -119,9 +118,17 @@ def _epochs_text(result: SettingResult) -> str:
 
 def _train_command(candidate: RuleCandidate, parameters: dict[str, Any], arguments: argparse.Namespace) -> str:
     """The command that trains with these parameters."""
-    options = {**parameters, **given(arguments, Reading)}
-    flags = [f"{flag(name)} {written(value, name)}" for name, value in options.items()]
+    options = {**parameters, **reading_options(arguments)}
+    flags = [
+        flag(name if value else f"no_{name}") if isinstance(value, bool) else f"{flag(name)} {_quoted(value, name)}"
+        for name, value in options.items()
+    ]
     return f"cwlearn train {shlex.quote(arguments.data)} -m MODEL -a {candidate.rule.name} {' '.join(flags)}"
+
+
+def _quoted(value: Any, name: str) -> str:
+    """The value of a flag for a shell."""
+    return shlex.quote(written(value, name))
 
 
 def _grid(texts: list[str], candidate: Candidate) -> dict[str, list[ParameterValue]] | None:

@@ -13,6 +13,7 @@ def weigh_rows(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
     values: NDArray[Any],
+    extras: NDArray[Any],
     squares: NDArray[np.float64],
     room: NDArray[np.float64],
     norm: int,

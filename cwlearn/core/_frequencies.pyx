@@ -47,11 +47,13 @@ cdef inline double length_of(const double* values, Py_ssize_t n, int norm) noexc
 
 def weigh_rows(
     uint32_t[::1] counts, int64_t n_documents, const int64_t[::1] indptr, const int32_t[::1] indices,
-    floating[::1] values, double[::1] squares, double[::1] room, int norm, bint count, bint weigh,
+    floating[::1] values, const floating[::1] extras, double[::1] squares, double[::1] room, int norm, bint count,
+    bint weigh,
 ):
     """Count the features of rows, weigh their values in place, or both, row by row; return the number of documents.
 
     counts   the documents that have each feature
+    extras   empty, or what is added to each value in the end; then an entry without a value is no feature to count
     squares  get the squared lengths of the rows
     room     for the values of the longest row
 
@@ -65,6 +67,9 @@ def weigh_rows(
     cdef int64_t n_features = counts.shape[0]
     cdef double whole, length
     cdef uint32_t seen
+    cdef bint more = extras.shape[0] > 0
+    if more and extras.shape[0] < nnz:
+        raise ValueError("there must be an extra for each value, or none")
     if n_rows < 0 or squares.shape[0] < n_rows or values.shape[0] < nnz or not 0 <= norm <= 2 or n_documents < 0:
         raise ValueError("the arrays do not fit together")
     for row in range(n_rows):
@@ -82,7 +87,7 @@ def weigh_rows(
                 if k + AHEAD < n:
                     prefetch(&counts[indices[start + k + AHEAD]])
                 seen = counts[indices[start + k]]
-                if count and seen != <uint32_t> MOST:
+                if count and seen != <uint32_t> MOST and not (more and values[start + k] == 0):
                     seen += 1
                     counts[indices[start + k]] = seen
                 if weigh:
@@ -90,6 +95,6 @@ def weigh_rows(
             if weigh:
                 length = length_of(&room[0], n, norm) if n else 1
                 for k in range(n):
-                    values[start + k] = <floating> (room[k] / length)
+                    values[start + k] = <floating> (room[k] / length + (<double> extras[start + k] if more else 0))
                 squares[row] = squared_length(&values[0] + start, n)
     return n_documents

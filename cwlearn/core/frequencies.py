@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +16,9 @@ class Frequencies:
 
     A model learns in one pass with the frequencies so far, those of the row included; in several epochs, with those of
     all rows, which are counted first.  It predicts with those of all rows that it has learned.
+
+    The extras of rows are not features of a text: they are not counted, and are added to the weighed values as they
+    are.  So an entry without a value belongs to extras alone.
     """
 
     def __init__(self, n_features: int, norm: str | None) -> None:
@@ -49,10 +54,11 @@ class Frequencies:
         values, squares = rows.values.copy() if weigh else rows.values, rows.squares.copy()
         room = np.empty(max(1, rows.longest))
         indices = np.asarray(rows.indices, np.int32)
+        extras = np.empty(0, values.dtype) if rows.extras is None else rows.extras
         self.n_documents = weigh_rows(
-            self.counts, self.n_documents, rows.indptr, indices, values, squares, room, self._norm, count, weigh
+            self.counts, self.n_documents, rows.indptr, indices, values, extras, squares, room, self._norm, count, weigh
         )
-        return Rows(rows.indptr, rows.indices, values, squares, rows.n_features)
+        return replace(rows, values=values, squares=squares, extras=None if weigh else rows.extras)
 
 
 class FrequencySum:

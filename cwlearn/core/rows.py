@@ -24,6 +24,8 @@ class Rows:
     values: NDArray[Any]  # float32 or float64
     squares: NDArray[np.float64]  # squared length of each row
     n_features: int
+    weights: NDArray[np.float64] | None = None  # of the loss of each row; None: all are 1
+    extras: NDArray[Any] | None = None  # what is added to the values once frequencies have weighed them; None: nothing
 
     @property
     def n_rows(self) -> int:
@@ -38,6 +40,22 @@ class Rows:
             self.values[first:last],
             self.squares[start:stop],
             self.n_features,
+            None if self.weights is None else self.weights[start:stop],
+            None if self.extras is None else self.extras[first:last],
+        )
+
+    def where(self, keep: NDArray[np.bool_]) -> Rows:
+        """Some of the rows."""
+        lengths = np.diff(self.indptr)
+        entries = np.repeat(keep, lengths)
+        return Rows(
+            np.append(0, np.cumsum(lengths[keep])),
+            self.indices[entries],
+            self.values[entries],
+            self.squares[keep],
+            self.n_features,
+            None if self.weights is None else self.weights[keep],
+            None if self.extras is None else self.extras[entries],
         )
 
     @property

@@ -34,6 +34,20 @@ WORDS = Check(
     lambda text: tuple(word.strip() for word in text.split(",")),
     "A,B,...",
 )
+FIELD = Check("the name of a field", lambda value: isinstance(value, str) and value.strip(), str, "FIELD")
+FIELDS = Check(
+    "a list of different names of fields",
+    lambda value: (
+        isinstance(value, (tuple, list))
+        and all(isinstance(name, str) and name.strip() for name in value)
+        and len(set(value)) == len(value)
+    ),
+    lambda text: tuple(name.strip() for name in text.split(",")),
+    "A,B,...",
+)
+WHERE = ("text", "label")  # options that say where something stands in a record, and nothing of the columns
+# Options that a file brings along: they are no options of `TextClassifier`, which takes texts alone.
+OF_FILES = ("fields", "named_features", *WHERE)
 
 
 @dataclass(frozen=True)
@@ -65,12 +79,22 @@ class TextOptions(Options):
         "Weigh features by inverse document frequency: that of the rows so far in one pass, that of all in several.",
     )
     norm: Literal["l1", "l2"] | None = option("l2", NOTHING | one_of("l1", "l2"), "Bring all rows to the length 1.")
+    fields: tuple[str, ...] = option((), FIELDS, "Fields of JSON and CSV that are features beside the text.")
+    named_features: bool = option(False, BOOLEAN, "Rows come as features with names (Vowpal Wabbit), not as texts.")
+    text: str = option("text", FIELD, "Field of the text in JSON and CSV, or several with commas between them.")
+    label: str = option("label", FIELD, "Field of the label in JSON and CSV.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "ngram_range", tuple(int(number) for number in self.ngram_range))
+        object.__setattr__(self, "fields", tuple(self.fields))
         if self.stop_words is not None:
             object.__setattr__(self, "stop_words", tuple(self.stop_words))
+
+    @classmethod
+    def of_features(cls) -> TextOptions:
+        """The options of rows that come as features with names: values are taken as they are given."""
+        return cls((1, 1), weighting="count", idf=False, norm=None, named_features=True)
 
     def record(self) -> dict[str, Any]:
         """What a model file keeps."""
@@ -88,7 +112,7 @@ class TextOptions(Options):
                 f"its documents were hashed by {tokens['hash']!r}, version {tokens['version']!r}; this release knows "
                 f"{TOKENS['hash']!r}, version {TOKENS['version']}"
             )
-        for name in ("ngram_range", "stop_words"):
+        for name in ("ngram_range", "stop_words", "fields"):
             if isinstance(options.get(name), list):
                 options[name] = tuple(options[name])
         try:

@@ -71,4 +71,5 @@ def load(path: str | os.PathLike[str], max_memory: int | str | None = None) -> O
         found = {item.name: getattr(options, item.name) for item in (fields(options) if options else ())}
         estimator.set_params(**{name: value for name, value in found.items() if name in parameters})
     estimator._adopt(learner)
-    return TextClassifier._of(estimator) if isinstance(estimator, LinearClassifier) and learner.documents else estimator
+    of_texts = learner.documents is not None and not learner.documents.named_features
+    return TextClassifier._of(estimator) if isinstance(estimator, LinearClassifier) and of_texts else estimator

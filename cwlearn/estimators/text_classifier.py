@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import Field, fields
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -20,7 +20,7 @@ from cwlearn.core.frequencies import Frequencies
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import require
 from cwlearn.core.rows import Rows, as_rows
-from cwlearn.core.text_options import BITS, DEFAULT_BITS, DEFAULT_PATTERN, TextOptions
+from cwlearn.core.text_options import BITS, DEFAULT_BITS, DEFAULT_PATTERN, OF_FILES, TextOptions
 from cwlearn.core.training import row_dtype
 from cwlearn.estimators.classifier import LinearClassifier
 from cwlearn.estimators.scw import SCWClassifier
@@ -148,6 +148,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Learn from texts once, in their order.  The first call must name all labels in `classes`."""
         known, documents = self.__sklearn_is_fitted__(), self._documents()
         classifier = self.classifier_ if known else self._new_classifier()
+        if known:
+            self._check_fields(classifier)
         frequencies = classifier._learner.frequencies if known else None
         if documents.idf and not known:
             frequencies = Frequencies(1 << self.hash_bits, documents.norm)
@@ -174,7 +176,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The options, checked."""
         require("hash_bits", self.hash_bits, BITS)
         parameters = self.get_params(deep=False)
-        return TextOptions(**{item.name: parameters[item.name] for item in fields(TextOptions)})
+        return TextOptions(**{item.name: parameters[item.name] for item in _own_options()})
 
     def _matrix(self, texts: Any, classifier: LinearClassifier) -> Any:
         """The texts as rows, not yet weighed by frequencies."""
@@ -190,6 +192,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _scored(self, texts: Any) -> Any:
         """The texts as the model takes them."""
         classifier = self._fitted
+        self._check_fields(classifier)
         X = self._matrix(texts, classifier)
         return X if classifier._learner.frequencies is None else _changed(X, classifier._learner.weighed)
 
@@ -198,17 +201,27 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         learner = classifier._learner
         if frequencies is not None:
             learner.frequencies = frequencies
-        if learner.documents is None:
+        if learner.documents is None:  # else it has learned from files, and knows their fields
             learner.set_documents(self._documents(), self.hash_bits)
         self.classifier_ = classifier
         return self
+
+    @staticmethod
+    def _check_fields(classifier: LinearClassifier) -> None:
+        documents = classifier._learner.documents
+        if documents is not None and documents.fields:
+            names = ", ".join(documents.fields)
+            raise ValueError(
+                f"expected documents with the fields {names}, got texts alone: this model can only read files "
+                f"(`cwlearn predict`)"
+            )
 
     @classmethod
     def _of(cls, classifier: LinearClassifier) -> Self:
         """The estimator of a classifier that has learned documents."""
         documents = classifier._learner.documents
         assert documents is not None
-        options = {item.name: getattr(documents, item.name) for item in fields(documents)}
+        options = {item.name: getattr(documents, item.name) for item in _own_options()}
         return cls(clone(classifier), **options, hash_bits=classifier._learner.hash_bits)._adopt(classifier)
 
     # -- what was learned ----------------------------------------------------------------------------------------------
@@ -249,6 +262,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `cwlearn.load` reads.  An existing file is replaced in one step."""
         model_file.save(self._learner, path)
+
+
+def _own_options() -> list[Field[Any]]:
+    """The options of documents that are parameters here."""
+    return [item for item in fields(TextOptions) if item.name not in OF_FILES]
 
 
 def _count_then_weigh(frequencies: Frequencies, rows: Rows) -> Rows:

@@ -33,8 +33,9 @@ def train(
     estimator: TextClassifier,
     *,
     format: Format = "auto",
-    text: str = "text",
-    label: str = "label",
+    text: str | None = None,
+    label: str | None = None,
+    fields: Sequence[str] | None = None,
     delimiter: str | None = None,
     header: bool = True,
     labels: Sequence[float] | Sequence[str] | None = None,
@@ -55,8 +56,9 @@ def train(
     estimator: Estimator,
     *,
     format: Format = "auto",
-    text: str = "text",
-    label: str = "label",
+    text: str | None = None,
+    label: str | None = None,
+    fields: Sequence[str] | None = None,
     delimiter: str | None = None,
     header: bool = True,
     labels: Sequence[float] | Sequence[str] | None = None,
@@ -77,8 +79,9 @@ def train(
     estimator: None = None,
     *,
     format: Format = "auto",
-    text: str = "text",
-    label: str = "label",
+    text: str | None = None,
+    label: str | None = None,
+    fields: Sequence[str] | None = None,
     delimiter: str | None = None,
     header: bool = True,
     labels: Sequence[float] | Sequence[str] | None = None,
@@ -98,8 +101,9 @@ def train(
     estimator: Linear | TextClassifier | None = None,
     *,
     format: Format = "auto",
-    text: str = "text",
-    label: str = "label",
+    text: str | None = None,
+    label: str | None = None,
+    fields: Sequence[str] | None = None,
     delimiter: str | None = None,
     header: bool = True,
     labels: Sequence[float] | Sequence[str] | None = None,
@@ -126,10 +130,14 @@ def train(
         It is fitted; by default a `TextClassifier` for documents, and an `AROWClassifier` for rows of numbers.
     format : {"auto", "svmlight", "jsonl", "csv", "tsv", "fasttext", "vw", "text", "parquet"}, default="auto"
         Format of the data: by default that of the suffix of the first file, or of its first lines.
-    text : str, default="text"
-        Field of the text in JSON and CSV, or several with commas between them.
-    label : str, default="label"
-        Field of the label in JSON and CSV.
+    text : str, optional
+        Field of the text in JSON and CSV, or several with commas between them; by default that of a model that
+        continues, or "text".
+    label : str, optional
+        Field of the label in JSON and CSV; by default that of a model that continues, or "label".
+    fields : sequence of str, optional
+        Further fields of JSON and CSV as features: a number in field f is the feature f with this value, a text s is
+        the feature f=s.  Neither `idf` nor `norm` changes their values.
     delimiter : str, optional
         Character between two fields of CSV; by default a comma, or a tab in TSV.
     header : bool, default=True
@@ -158,8 +166,8 @@ def train(
     Returns
     -------
     estimator
-        The estimator that was given, fitted.  If the data are documents, and it is not a TextClassifier, a
-        TextClassifier that has it as its classifier.
+        The estimator that was given, fitted.  If the data are texts, and it is not a TextClassifier, a TextClassifier
+        that has it as its classifier.
 
     Examples
     --------
@@ -174,12 +182,13 @@ def train(
     """
     reading = Reading(
         unsorted, on_bad_line, max_bad, max_line,
-        format=format, text=text, label=label, delimiter=delimiter, header=header,
+        format=format, text=text, label=label, fields=None if fields is None else tuple(fields), delimiter=delimiter,
+        header=header,
     )  # fmt: skip
     if estimator is None:
         estimator = TextClassifier() if has_documents(paths, reading) else AROWClassifier()
     texts = estimator if isinstance(estimator, TextClassifier) else None
-    inner = estimator if texts is None else _inner(texts)
+    inner = estimator if texts is None else inner_of(texts)
     if not isinstance(inner, Linear):
         raise TypeError(f"expected a linear estimator of cwlearn, such as AROWClassifier(), got {estimator!r}")
     rule, training, _ = inner._options()
@@ -210,19 +219,20 @@ def train(
         learner = run.train()
     name_columns(learner, run.reader())
     warn_of_unsolved(learner.statistics["unsolved"] - unsolved)
-    return _fitted(inner, texts, learner)
+    return fitted(inner, texts, learner)
 
 
-def _inner(texts: TextClassifier) -> LinearClassifier:
+def inner_of(texts: TextClassifier) -> LinearClassifier:
     """The classifier of a TextClassifier: the fitted one, if it continues."""
     if texts.__sklearn_is_fitted__() and texts.classifier_.warm_start:
         return texts.classifier_
     return texts._new_classifier()
 
 
-def _fitted(inner: Linear, texts: TextClassifier | None, learner: Learner) -> Linear | TextClassifier:
+def fitted(inner: Linear, texts: TextClassifier | None, learner: Learner) -> Linear | TextClassifier:
     """The estimator of a learner."""
     inner._adopt(learner)
-    if learner.documents is None or not isinstance(inner, LinearClassifier):
+    of_texts = learner.documents is not None and not learner.documents.named_features
+    if not of_texts or not isinstance(inner, LinearClassifier):
         return inner
     return TextClassifier._of(inner) if texts is None else texts._adopt(inner)

@@ -31,6 +31,8 @@ from cwlearn.parallel.tasks import (
     learn,
     without_model,
 )
+from cwlearn.text.formats import AUTO
+from cwlearn.text.reader import cut
 from cwlearn.text.sources import as_sources, total_size
 
 LABEL_RETRIES = 3  # how often a round may be repeated because shards had labels that were not sampled
@@ -204,14 +206,14 @@ def _find_labels(
     return labels, failures
 
 
-def files_as_shards(paths: Sequence[str], workers: int) -> list[Shard]:
-    """Each file as a shard; if there are fewer files than workers, plain files are cut into several."""
+def files_as_shards(paths: Sequence[str], workers: int, format: str = AUTO) -> list[Shard]:
+    """Each file as a shard; if there are fewer files than workers, files that can be cut become several."""
     shards = []
     sources = as_sources(paths)
     for source in sources:
         parts = [source]
         with suppress(OSError, DataError):  # the task of the shard reports it
             if len(sources) < workers and (size := total_size(sources)):
-                parts = source.split(max(1, round(workers * (source.size or 0) / size)))
+                parts = cut(source, max(1, round(workers * (source.size or 0) / size)), format)
         shards += [Shard(part, part.full_name) for part in parts]
     return shards

@@ -65,6 +65,7 @@ class Plan:
     labels_sampled: bool = False  # `labels` are from a sample: the texts may have more
     classes: NDArray[Any] | None = None  # of matrices; None until they are known
     documents: TextOptions | None = None  # how documents become rows; None: as usual
+    only_documents: bool = False
     seed: int = 0
     stop: threading.Event | None = None  # set to end all tasks
 
@@ -231,6 +232,7 @@ def _learn_text(source: Source, plan: Plan, learner: Learner | None, result: Sha
         monitor,
         random_state,
         documents=plan.documents,
+        only_documents=plan.only_documents,
     )
     try:
         learner = run.train()

@@ -53,3 +53,9 @@ cdef inline uint32_t murmur(Place data, Py_ssize_t size) noexcept nogil:
     for i in range(whole, size):
         k |= <uint32_t> data[i] << 8 * (i & 3)
     return finished(with_rest(state, k, <uint32_t> size))
+
+
+cdef inline uint32_t column_of(uint32_t hash, uint32_t n_features) noexcept nogil:
+    """The column of a hash, as in scikit-learn: |hash| modulo the number of columns."""
+    cdef uint32_t size = 0 - hash if hash >> 31 else hash
+    return size & (n_features - 1) if n_features & (n_features - 1) == 0 else size % n_features

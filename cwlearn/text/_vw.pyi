@@ -24,3 +24,11 @@ def split_vw(
     n_rows: int,
     n_features: int,
 ) -> tuple[int, int, int, int]: ...
+def name_vw(
+    text: NDArray[np.uint8],
+    start: int,
+    stop: int,
+    n_features: int,
+    wanted: NDArray[np.uint8],
+    names: dict[int, dict[str, int]],
+) -> None: ...

@@ -11,12 +11,13 @@ A label is any word.  A word that begins with ' or that "|" follows without a bl
 `split_vw` stops at the first line that is not of this form; `vw_errors.py` explains it.
 """
 
+from cpython.ref cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memchr, memcpy, memset
 
 from cwlearn._squares cimport squared_length
-from cwlearn.text._murmur cimport murmur
+from cwlearn.text._murmur cimport column_of, murmur
 
 ctypedef const uint8_t* Place
 
@@ -47,116 +48,7 @@ cdef enum:
 MAX_NAMESPACE = NAMESPACE
 
 include "_decimals.pxi"
-
-
-cdef struct Entry:
-    uint32_t column
-    double value
-
-
-cdef struct Row:              # the features of a line
-    Entry* entries
-    Entry* spare              # for sorting, as long
-    int64_t count
-    int64_t room
-    uint8_t* name             # of a feature, behind that of its namespace
-    int64_t name_room
-
-
-cdef bint reserve_entries(Row* row) noexcept nogil:
-    """Make room for one more; False if there is no memory."""
-    cdef int64_t room
-    cdef Entry* data
-    if row.count < row.room:
-        return True
-    room = 2 * row.room + 64
-    data = <Entry*> realloc(row.entries, room * sizeof(Entry))
-    if data == NULL:
-        return False
-    row.entries = data
-    data = <Entry*> realloc(row.spare, room * sizeof(Entry))
-    if data == NULL:
-        return False
-    row.spare = data
-    row.room = room
-    return True
-
-
-cdef bint reserve_name(Row* row, int64_t size) noexcept nogil:
-    cdef int64_t room = 2 * size + NAMESPACE
-    cdef uint8_t* data
-    if size <= row.name_room:
-        return True
-    data = <uint8_t*> realloc(row.name, room)
-    if data == NULL:
-        return False
-    row.name = data
-    row.name_room = room
-    return True
-
-
-cdef void sort_row(Row* row, uint32_t n_features) noexcept nogil:
-    """Sort by column; entries of the same column stay in their order."""
-    cdef int64_t[256] places
-    cdef int64_t i, j, sum, count
-    cdef Entry entry
-    cdef Entry* other
-    cdef int bits = 6 if row.count < 100 else 8         # of a digit
-    cdef uint32_t mask = (1 << bits) - 1
-    cdef int shift = 0
-    if row.count <= 32:                     # by insertion
-        for i in range(1, row.count):
-            entry = row.entries[i]
-            j = i
-            while j and row.entries[j - 1].column > entry.column:
-                row.entries[j] = row.entries[j - 1]
-                j -= 1
-            row.entries[j] = entry
-        return
-    while shift < 32 and (n_features - 1) >> shift:     # digit by digit, from the lowest one
-        memset(places, 0, (mask + 1) * sizeof(int64_t))
-        for i in range(row.count):
-            places[row.entries[i].column >> shift & mask] += 1
-        sum = 0
-        for i in range(mask + 1):
-            count = places[i]
-            places[i] = sum
-            sum += count
-        for i in range(row.count):
-            j = row.entries[i].column >> shift & mask
-            row.spare[places[j]] = row.entries[i]
-            places[j] += 1
-        other = row.entries
-        row.entries = row.spare
-        row.spare = other
-        shift += bits
-
-
-cdef int64_t count_columns(const Row* row) noexcept nogil:
-    """How many columns the sorted entries have."""
-    cdef int64_t i
-    cdef int64_t columns = row.count > 0
-    for i in range(1, row.count):
-        columns += row.entries[i].column != row.entries[i - 1].column
-    return columns
-
-
-cdef void add_up(const Row* row, int32_t* indices, floating* values) noexcept nogil:
-    """Columns and values of the sorted entries; the sums are made in float64."""
-    cdef int64_t i = 0
-    cdef int64_t k = 0
-    cdef uint32_t column
-    cdef double sum
-    while i < row.count:
-        column = row.entries[i].column
-        sum = row.entries[i].value
-        i += 1
-        while i < row.count and row.entries[i].column == column:
-            sum += row.entries[i].value
-            i += 1
-        indices[k] = <int32_t> column
-        values[k] = <floating> sum
-        k += 1
+include "_vw_rows.pxi"
 
 
 cdef inline bint is_blank(Place p) noexcept nogil:
@@ -228,10 +120,16 @@ cdef Place read_head(Place p, Head* head) noexcept nogil:
         number += 1
 
 
-cdef inline uint32_t column_of(uint32_t hash, uint32_t n_features) noexcept nogil:
-    """|hash| modulo the number of columns, as in _hashing.pyx."""
-    cdef uint32_t size = 0 - hash if hash >> 31 else hash
-    return size & (n_features - 1) if n_features & (n_features - 1) == 0 else size % n_features
+cdef bint count_name(const Row* row, uint32_t column, Place name, int64_t size) noexcept with gil:
+    """Count the name of a feature; False if there is no memory."""
+    cdef dict names = <dict> row.names
+    try:
+        counts = names.setdefault(column, {})
+        text = (<const char*> name)[:size].decode("utf-8", "replace")
+        counts[text] = counts.get(text, 0) + 1
+    except MemoryError:
+        return False
+    return True
 
 
 cdef Place read_features(Place p, Row* row, uint32_t n_features, int* status) noexcept nogil:
@@ -241,7 +139,7 @@ cdef Place read_features(Place p, Row* row, uint32_t n_features, int* status) no
     cdef int64_t size
     cdef double scale = 1
     cdef double value = 1
-    cdef uint32_t hash
+    cdef uint32_t hash, column
     row.count = 0
     status[0] = BAD
     while True:
@@ -283,8 +181,13 @@ cdef Place read_features(Place p, Row* row, uint32_t n_features, int* status) no
         p = read_value(p, &value)
         if p == NULL:
             return NULL
-        row.entries[row.count] = Entry(column_of(hash, n_features), value * scale)
+        column = column_of(hash, n_features)
+        row.entries[row.count] = Entry(column, value * scale)
         row.count += 1
+        if row.wanted != NULL and row.wanted[column >> 3] >> (column & 7) & 1:
+            if not count_name(row, column, row.name if prefix else name, prefix + size):
+                status[0] = NO_MEMORY
+                return NULL
 
 
 def split_vw(
@@ -371,3 +274,38 @@ def split_vw(
     if status == NO_MEMORY:
         raise MemoryError
     return status, n_rows, lines, (line if status else end) - base
+
+
+def name_vw(
+    const uint8_t[::1] text, int64_t start, int64_t stop, int64_t n_features, const uint8_t[::1] wanted,
+    dict names not None,
+):
+    """Count the names of the features in text[start:stop], whole lines, whose column has a bit in `wanted`.
+
+    They are added to `names`: the counts of names, by column.  What stands behind a flaw in a line does not count.
+    """
+    if not PADDED <= start <= stop <= text.shape[0] - PADDED or (start < stop and text[stop - 1] != c"\n"):
+        raise ValueError("the text must end with a line, between paddings")
+    if not 1 <= n_features < 2**31 or wanted.shape[0] < (n_features + 7) // 8:
+        raise ValueError("there must be a bit for each of 1 to 2^31 - 1 columns")
+    cdef Place p = &text[0] + start
+    cdef Place end = &text[0] + stop
+    cdef Place features
+    cdef int status = FINE
+    cdef Head head
+    cdef Row row
+    memset(&row, 0, sizeof(Row))
+    row.wanted, row.names = &wanted[0], <PyObject*> names
+    with nogil:
+        while p < end:
+            features = read_head(p, &head)
+            if features != NULL:
+                read_features(features, &row, <uint32_t> n_features, &status)
+                if status == NO_MEMORY:
+                    break
+            p = <Place> memchr(p, c"\n", end - p) + 1
+        free(row.entries)
+        free(row.spare)
+        free(row.name)
+    if status == NO_MEMORY:
+        raise MemoryError

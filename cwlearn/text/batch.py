@@ -14,6 +14,7 @@ from cwlearn.core.text_options import TextOptions
 from cwlearn.errors import DataError
 from cwlearn.text._records import intern_spans
 from cwlearn.text.chunks import Beginning, Chunk
+from cwlearn.text.record_errors import find_label_flaw
 
 NO_INDEX = 2**63 - 1  # the lowest index where there is none
 
@@ -78,6 +79,17 @@ class Batch:
     fault: DataError | None = None  # what is wrong with the line behind the last one
     checksum: int = 0  # of the lines of the chunk, if it is wanted
     first_line: int = 1
+    first_record: int = 1
+
+    @property
+    def weights(self) -> NDArray[np.float64] | None:
+        """The weights of the rows; None if all are 1."""
+        return self.rows.weights
+
+    @property
+    def n_records(self) -> int:
+        """Records, with those that are left out."""
+        return len(self.places) + len(self.bad_places)
 
     @property
     def n_features(self) -> int:
@@ -123,10 +135,23 @@ class Batch:
     # -- errors --------------------------------------------------------------------------------------------------------
 
     def row_error(self, row: int, what: str) -> DataError:
+        if self.chunk.of_table:
+            return self._table_error(what, self._records_before(self.place_of(row)))
         return DataError(what, self.chunk.source.name, self.line_of(row))
 
-    def line_error(self, flaw: DataError, line: int) -> DataError:
-        """What is wrong with a line of the chunk, counted from 0, with its place in the file."""
+    def _table_error(self, what: str, records_before: int) -> DataError:
+        return DataError(f"row {self.first_record + records_before}: {what}", self.chunk.source.name)
+
+    def _records_before(self, place: int) -> int:
+        return int(np.searchsorted(self.places, place) + np.searchsorted(self.bad_places, place))
+
+    def line_error(self, flaw: DataError, line: int, place: int | None = None) -> DataError:
+        """What is wrong with the line at a place, number `line` of the chunk from 0, with its place in the file.
+
+        Without a place it is the line behind the last one.
+        """
+        if self.chunk.of_table:
+            return self._table_error(flaw.what, self.n_records if place is None else self._records_before(place))
         return DataError(flaw.what, self.chunk.source.name, self.line_number(line + (flaw.line or 0)), flaw.column)
 
     def end_with(self, fault: DataError, place: int) -> None:
@@ -138,13 +163,13 @@ class Batch:
 
     def drop_overflowing(self, overflowing: NDArray[np.bool_]) -> None:
         """Leave out the rows whose numbers are too large."""
-        places = self.places[overflowing]
-        rows, lengths, keep = self.rows, np.diff(self.rows.indptr), ~overflowing
-        entries = np.repeat(keep, lengths)
-        indptr = np.append(0, np.cumsum(lengths[keep]))
-        kept = Rows(indptr, rows.indices[entries], rows.values[entries], rows.squares[keep], rows.n_features)
-        self._keep(kept, keep)
-        self.bad_places, self.overflow_places = np.sort(np.append(self.bad_places, places)), places
+        self.overflow_places = self.places[overflowing]
+        self.leave_out(overflowing)
+
+    def leave_out(self, unfit: NDArray[np.bool_]) -> None:
+        """Leave out some rows, whose lines are bad ones."""
+        self.bad_places = np.sort(np.append(self.bad_places, self.places[unfit]))
+        self._keep(self.rows.where(~unfit), ~unfit)
 
     def _keep(self, rows: Rows, selection: Any) -> None:
         """Have only these rows, which `selection` picks."""
@@ -155,6 +180,14 @@ class Batch:
             rows = replace(rows, n_features=self.highest + 1)
         self.rows, self.places, self.labels = rows, self.places[selection], self.labels[selection]
         self.queries = self.queries[selection] if len(self.queries) else self.queries
+
+
+def unfit_labels(text: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of these parts of a text cannot be labels."""
+    labels, first_rows = intern_spans(text, starts, stops)
+    spans = (text[starts[row] : stops[row]].tobytes() for row in first_rows)
+    unfit = np.array([find_label_flaw(b"", span) is not None for span in spans], bool)
+    return unfit[labels]
 
 
 def intern_labels(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cwlearn.errors import DataError
 from cwlearn.text._svmlight import LINE_BASE, PADDING, checksum_lines
+from cwlearn.text.compression import PARQUET
 from cwlearn.text.sources import Source
 from cwlearn.text.text_file import TextFile, open_text
 
@@ -58,6 +59,7 @@ class Chunk:
     position: int  # bytes of all sources read so far, as they are on disk
     flaw: str = ""  # why the next line cannot be read
     start: int = PADDING
+    of_table: bool = False  # its source is a table, whose rows have numbers, and no lines
 
     @classmethod
     def of_lines(cls, lines: bytes, source: Source) -> Chunk:
@@ -97,8 +99,11 @@ class Chunk:
 class ChunkReader:
     """The chunks of several sources.  A source without a line end at its end is given one."""
 
-    def __init__(self, sources: Sequence[Source], chunk_bytes: int, max_line: int) -> None:
-        self.chunk_bytes, self.max_line = chunk_bytes, max_line
+    def __init__(
+        self, sources: Sequence[Source], chunk_bytes: int, max_line: int, columns: Sequence[str] | None = None
+    ) -> None:
+        """`columns` are those that are read of a table; None: there must be no table."""
+        self.chunk_bytes, self.max_line, self._columns = chunk_bytes, max_line, columns
         self.end_of_last_record = end_of_last_line  # a format may have records of several lines
         self._sources = list(sources)
         self._file: TextFile | None = None
@@ -130,6 +135,7 @@ class ChunkReader:
             buffer[stop : stop + PADDING] = 0
             position = self._bytes_done + file.position
             chunk = Chunk(buffer, stop, file.source, self._is_first, file.format is None, position, flaw)
+            chunk.of_table = file.format == PARQUET
             self._is_first = False
             if flaw:
                 self._sources = []
@@ -153,7 +159,7 @@ class ChunkReader:
         if not self._sources:
             return None
         source = self._sources.pop(0)
-        self._file = file = open_text(source)
+        self._file = file = open_text(source, self._columns)
         self._is_first = True
         head = file.peek(len(MARK) + 1)
         if head.startswith((b"\xff\xfe", b"\xfe\xff")) or 1 < head.count(0) < len(head):
@@ -171,6 +177,11 @@ class ChunkReader:
             self._file = None
             file.close()
         return b""
+
+    @property
+    def has_table(self) -> bool:
+        """Whether the source that is open is a table."""
+        return self._file is not None and self._file.format == PARQUET
 
     def _flaw_of_carry(self) -> str:
         """Why a line that is not yet complete will never be one."""

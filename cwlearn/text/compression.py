@@ -14,16 +14,19 @@ FORMATS = {  # the bytes that a file begins with, and the end of its name
     "xz": (b"\xfd7zXZ\x00", ".xz"),
     "zstandard": (b"\x28\xb5\x2f\xfd", ".zst"),
 }
+PARQUET, PARQUET_MAGIC = "parquet", b"PAR1"  # a table, which is read as the text that `ParquetText` makes of it
 HEAD = 6  # bytes that show the format of a file
 COMPRESSED_BYTES = 1 << 18  # that are read at once
 
 
 def detect_format(head: bytes, path: str) -> str | None:
-    """The compression of a file that begins with `head`, None for plain text.
+    """The compression of a file that begins with `head`, or PARQUET; None for plain text.
 
     A file whose name promises a compression that it does not have is an error.
     """
     detected = next((name for name, (magic, _) in FORMATS.items() if head.startswith(magic)), None)
+    if head.startswith(PARQUET_MAGIC):
+        return PARQUET
     for name, (_, suffix) in FORMATS.items():
         if path.endswith(suffix) and detected != name:
             raise DataError(f"not {name} data, though its name ends with {suffix}", path)

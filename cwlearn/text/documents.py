@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -10,18 +11,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn.core.rows import Rows
-from cwlearn.core.text_options import TextOptions
+from cwlearn.core.text_options import OF_FILES, TextOptions
 from cwlearn.errors import DataError
 from cwlearn.text import record_errors
-from cwlearn.text._records import BAD_RECORD, DONE, NEEDS_ROOM, NULL, intern_spans, join_spans, joined_size
-from cwlearn.text.batch import NO_INDEX, Batch, Buffers, intern_labels
+from cwlearn.text._fields import add_fields, columns_of
+from cwlearn.text._records import (
+    BAD_RECORD,
+    DONE,
+    MISSING,
+    NEEDS_ROOM,
+    NULL,
+    NUMBER,
+    OTHER,
+    intern_spans,
+    join_spans,
+    joined_size,
+)
+from cwlearn.text.batch import NO_INDEX, Batch, Buffers, intern_labels, unfit_labels
 from cwlearn.text.chunks import Chunk
 from cwlearn.text.hashing import Documents, Hasher, HashingSettings, documents_in
 from cwlearn.text.record_errors import RecordFlaw
 from cwlearn.text.records import LEAST_RECORDS, Fields, RecordFormat
+from cwlearn.text.svmlight_errors import DECIMAL
 
 BYTES_A_RECORD = 256  # a first guess
-LONGEST_LABEL = 1 << 10  # bytes
 
 
 def settings_of(options: TextOptions, hash_bits: int) -> HashingSettings:
@@ -30,6 +43,8 @@ def settings_of(options: TextOptions, hash_bits: int) -> HashingSettings:
     With `idf`, values are weighed and rows are normed later, in the order of the stream (`Frequencies`).
     """
     settings = asdict(options)
+    for name in OF_FILES:
+        settings.pop(name)
     if settings.pop("idf"):
         settings["norm"] = None
     return HashingSettings(**settings, n_features=1 << hash_bits, alternate_sign=False)
@@ -71,12 +86,15 @@ class DocumentParser:
             not_utf8[[number for number, _ in hashed.bad]] = True
             fields = self._without(fields, not_utf8, split, chunk, max_bad)
             hashed = self.hasher.rows(self._documents(fields, buffers), buffers, self.dtype)
+        rows = Rows(hashed.indptr, hashed.indices, hashed.values, hashed.squares, 1 << self.hash_bits)
+        if self.format.extras:
+            rows = self._with_fields(rows, fields, buffers)
         labels, names = self._labels(fields)
         fault = split.fault
         if chunk.flaw and fault is None:
             fault = DataError(chunk.flaw)
         return Batch(
-            Rows(hashed.indptr, hashed.indices, hashed.values, hashed.squares, 1 << self.hash_bits),
+            rows,
             fields.places,
             labels,
             names,
@@ -97,7 +115,30 @@ class DocumentParser:
         """How often the n-grams of some columns, which rise, occur in a chunk, by column."""
         split = self._split(chunk, buffers, chunk.size)
         fields = split.fields.where(slice(split.n_records))
-        return self.hasher.names(self._documents(fields, buffers), columns)
+        found = self.hasher.names(self._documents(fields, buffers), columns)
+        for name, count in self._field_names(fields).items():
+            (column,) = columns_of([name], 1 << self.hash_bits)
+            place = np.searchsorted(columns, column)
+            if place < len(columns) and columns[place] == column:
+                counts = found.setdefault(column, {})
+                text = name.decode("utf-8", "replace")
+                counts[text] = counts.get(text, 0) + count
+        return found
+
+    def _field_names(self, fields: Fields) -> Counter[bytes]:
+        """How often the features of further fields occur."""
+        counts: Counter[bytes] = Counter()
+        for number, field in self._extras:
+            present = ~np.isin(fields.kinds[number], (MISSING, NULL, OTHER))
+            if self.format.has_decimals:
+                present &= fields.stops[number] > fields.starts[number]
+            starts, stops, kinds = (part[number][present] for part in (fields.starts, fields.stops, fields.kinds))
+            codes, first_rows = intern_spans(fields.scratch, starts, stops)
+            for row, count in zip(first_rows, np.bincount(codes).tolist(), strict=True):
+                text = fields.scratch[starts[row] : stops[row]].tobytes()
+                is_number = self._is_number(text, int(kinds[row]))
+                counts[field.encode() if is_number else field.encode() + b"=" + text] += count
+        return counts
 
     # -- records -------------------------------------------------------------------------------------------------------
 
@@ -128,11 +169,7 @@ class DocumentParser:
         """The records that lack a field, or have a label that cannot be one."""
         unfit = self.format.missing(fields)
         if self.format.labelled:
-            unfit |= fields.stops[0] - fields.starts[0] > LONGEST_LABEL
-            labels, first_rows = intern_spans(fields.scratch, *_spans(fields, 0))
-            for number, row in enumerate(first_rows):
-                if not unfit[row] and record_errors.find_label_flaw(b"", _text(fields, 0, row)) is not None:
-                    unfit |= labels == number
+            unfit |= unfit_labels(fields.scratch, *_spans(fields, 0))
         return unfit
 
     def _without(self, fields: Fields, unfit: NDArray[np.bool_], split: _Split, chunk: Chunk, max_bad: int) -> Fields:
@@ -149,17 +186,49 @@ class DocumentParser:
 
     def _documents(self, fields: Fields, buffers: Buffers) -> Documents:
         """The texts of each record as one document."""
-        first = self.format.first_text
-        starts, stops = fields.starts[first:], fields.stops[first:]
+        first, behind = self.format.first_text, self.format.first_text + self.format.n_texts
+        starts, stops = fields.starts[first:behind], fields.stops[first:behind]
         if self.format.n_texts == 1:
             start, stop = _spans(fields, first)
             return documents_in(fields.scratch, start, np.where(fields.kinds[first] == NULL, start, stop))
         joined = buffers.array("joined", joined_size(starts, stops), np.uint8)
         spans = np.empty((2, len(fields.places)), np.int64)
-        kinds = np.ascontiguousarray(fields.kinds[first:])
+        kinds = np.ascontiguousarray(fields.kinds[first:behind])
         starts, stops = np.ascontiguousarray(starts), np.ascontiguousarray(stops)
         join_spans(spans[0], spans[1], joined, 0, fields.scratch, starts, stops, kinds)
         return documents_in(joined, *spans)
+
+    def _with_fields(self, rows: Rows, fields: Fields, buffers: Buffers) -> Rows:
+        """The rows with further fields of their records as features.
+
+        Their values are neither weighed by frequencies nor normed.  So where rows are weighed later, they come beside
+        the values (`Rows.extras`), and are added then.
+        """
+        format = self.format
+        first, n_extras = format.first_text + format.n_texts, len(format.extras)
+        beside = self.options.idf
+        room = len(rows.indices) + rows.n_rows * n_extras
+        indptr, squares = np.empty(rows.n_rows + 1, np.int64), np.empty(rows.n_rows)
+        indices = buffers.array("more_indices", room, np.int32)
+        values = buffers.array("more_values", room, self.dtype)
+        extras = buffers.array("extras", room, self.dtype) if beside else np.empty(0, self.dtype)
+        starts, stops = np.ascontiguousarray(fields.starts[first:]), np.ascontiguousarray(fields.stops[first:])
+        kinds = np.ascontiguousarray(fields.kinds[first:])
+        names = [name.encode() for name in format.extras]
+        nnz = add_fields(
+            indptr, indices, values, extras, squares, rows.indptr, rows.indices, rows.values, fields.scratch,
+            starts, stops, kinds, names, format.has_decimals, rows.n_features,
+        )  # fmt: skip
+        more = extras[:nnz] if beside else None
+        return Rows(indptr, indices[:nnz], values[:nnz], squares, rows.n_features, extras=more)
+
+    @property
+    def _extras(self) -> list[tuple[int, str]]:
+        """The numbers and names of further fields."""
+        return [*enumerate(self.format.extras, self.format.first_text + self.format.n_texts)]
+
+    def _is_number(self, text: bytes, kind: int) -> bool:
+        return kind == NUMBER or (self.format.has_decimals and DECIMAL.fullmatch(text) is not None)
 
     def _labels(self, fields: Fields) -> tuple[NDArray[np.float64], list[str] | None]:
         if not self.format.labelled:
@@ -180,17 +249,27 @@ class DocumentParser:
     def _label_flaw(self, record: bytes, chunk: Chunk) -> RecordFlaw | None:
         if not self.format.labelled:
             return None
+        return record_errors.find_label_flaw(record, _text(self._alone(record, chunk), 0, 0))
+
+    def _alone(self, record: bytes, chunk: Chunk) -> Fields:
+        """The fields of one record."""
         alone = Chunk.of_lines(record, chunk.source)
         fields = Fields.of(Buffers(alone.text), self.format.n_fields, alone.size, 1)
         self.format.split(fields, alone, alone.start, 0, 0)
-        label = _text(fields, 0, 0)
-        if len(label) > LONGEST_LABEL:
-            what = f"expected a label of at most {LONGEST_LABEL:,} bytes, found {len(label):,}: is it a text?"
-            return RecordFlaw(what, record, max(0, record.find(label)))
-        return record_errors.find_label_flaw(record, label)
+        return fields
 
     def overflow_at(self, chunk: Chunk, place: int) -> DataError:
-        raise AssertionError("the rows of documents are finite")
+        """Which number is too large; the length of a text alone is always finite."""
+        fields = self._alone(chunk.text[place : self.format.end_of_record(chunk, place)].tobytes(), chunk)
+        largest, name = max((self._size_of_extra(fields, number), name) for number, name in self._extras)
+        return DataError(
+            f"the number {largest:g} in field {name!r} is out of range for {self.dtype}: bring it to another scale"
+        )
+
+    def _size_of_extra(self, fields: Fields, number: int) -> float:
+        """The absolute value of a number in a field of the only record, 0 if it is no number."""
+        text = _text(fields, number, 0)
+        return abs(float(text)) if self._is_number(text, int(fields.kinds[number, 0])) else 0.0
 
     def label_text_at(self, chunk: Chunk, place: int) -> str:
         raise AssertionError("the labels of documents are texts")

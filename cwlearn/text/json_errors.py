@@ -221,5 +221,17 @@ def json_field_flaw(record: bytes, field: str, what: str = "a label") -> RecordF
     of_label = what == "a label"
     if kind != OTHER and not (of_label and (kind == NULL or EMPTY.match(record, place))):
         return None
+    return _wrong_kind(record, field, what, place)
+
+
+def json_extra_flaw(record: bytes, field: str) -> RecordFlaw | None:
+    """Why a field of a sound line cannot be a feature, or None; it may be missing or null."""
+    line = _Line(record, [field])
+    if line.kinds[field] != OTHER:
+        return None
+    return _wrong_kind(record, field, "a number, a text, true, false or null", line.places[field])
+
+
+def _wrong_kind(record: bytes, field: str, what: str, place: int) -> RecordFlaw:
     found = {b'"': "an empty text", b"{": "an object", b"[": "an array"}.get(record[place : place + 1], "null")
     return RecordFlaw(f"expected {what} in field {shortened(field)!r}, found {found}", record, place)

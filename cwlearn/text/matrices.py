@@ -1,4 +1,4 @@
-"""svmlight files as SciPy matrices: all at once, or some rows at a time."""
+"""Files as SciPy matrices: all at once, or some rows at a time."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from cwlearn.core.frequencies import Frequencies
 from cwlearn.core.parameters import COUNT, NOTHING, one_of, require
 from cwlearn.core.rows import Rows
+from cwlearn.core.text_options import TextOptions
 from cwlearn.errors import DataError
 from cwlearn.native import check_rows
 from cwlearn.text.batch import NO_INDEX, Batch
@@ -18,7 +20,7 @@ from cwlearn.text.labels import Labels
 from cwlearn.text.reader import OnBadLine, Reader, Reading, Unsorted
 from cwlearn.text.resources import HASH_BITS
 from cwlearn.text.row_store import MemoryStore
-from cwlearn.text.sources import Paths, total_size
+from cwlearn.text.sources import Path, Paths, total_size
 
 Dtype = Literal["float32", "float64"] | type[np.float32] | type[np.float64] | np.dtype[np.floating[Any]]
 OnLargeIndex = Literal["error", "ignore"]
@@ -245,6 +247,31 @@ def _batches(
             store.n_features = width
     if store.rows.n_rows:
         yield matrix(store.rows, store.n_features), names.of(store.labels)
+
+
+def read_rows(
+    path: Path, reading: Reading, documents: TextOptions, hash_bits: int, on_skipped: Callable[[DataError], object]
+) -> tuple[Any, NDArray[Any]]:
+    """Rows or documents of any format as a matrix and labels, for trials that learn from it again and again.
+
+    Documents are weighed by the frequencies of all of them, as in several epochs.
+    """
+    reader = Reader(path, reading, documents=documents, hash_bits=hash_bits, on_skipped=on_skipped)
+    store, names = MemoryStore(reader.dtype), _Names()
+    options = None
+    for batch in reader:
+        names.add(batch)
+        if batch.weights is not None:
+            row = int(np.argmax(batch.weights != 1))
+            raise batch.row_error(row, f"the importance of this row is {batch.weights[row]:g}, expected 1 for trials")
+        store.add(batch.rows, batch.labels)
+        options = batch.documents
+    rows = store.rows
+    if options is not None and options.idf:
+        frequencies = Frequencies(rows.n_features, options.norm)
+        frequencies.count(rows)
+        rows = frequencies.weigh(rows)
+    return _matrix(rows, store.n_features, None, "error", from_one=False), names.of(store.labels)
 
 
 class _Names:

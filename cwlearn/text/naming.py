@@ -12,8 +12,10 @@ from cwlearn.core.learner import Learner
 from cwlearn.core.states.base import LinearState
 from cwlearn.core.weights import heaviest
 from cwlearn.text.documents import DocumentParser
-from cwlearn.text.reader import Reader
+from cwlearn.text.formats import AUTO
+from cwlearn.text.reader import Reader, cut
 from cwlearn.text.sources import Source, total_size
+from cwlearn.text.vw import VwParser
 
 DEFAULT_NAMES = 1000  # columns whose words a model keeps
 MOST_WORDS = 8  # of a column, the most frequent ones
@@ -36,7 +38,7 @@ def words_of(reader: Reader, columns: NDArray[np.int64]) -> Words:
     """The words of some columns, in all documents of a reader."""
     found: dict[int, Counter[str]] = {}
     for parser, chunk, buffers in reader.chunks():
-        if isinstance(parser, DocumentParser):
+        if isinstance(parser, (DocumentParser, VwParser)):
             for column, counts in parser.names(chunk, buffers, columns).items():
                 found.setdefault(column, Counter()).update(counts)
     return {column: _most_frequent(counts) for column, counts in sorted(found.items())}
@@ -50,12 +52,15 @@ def name_columns(learner: Learner, reader: Reader, most: int = DEFAULT_NAMES) ->
     """Give a model the words of its heaviest columns, if its documents can be read again."""
     if learner.documents is None or not most or total_size(reader.sources) is None:
         return
-    reader.sources = sampled(reader.sources)
+    reader.sources = sampled(reader.sources, reader.reading.format)
     learner.words = words_of(reader, heaviest_columns(learner, most))
 
 
-def sampled(sources: Iterable[Source]) -> list[Source]:
-    """Pieces from all over the files, if these are large; a compressed file as it is."""
+def sampled(sources: Iterable[Source], format: str = AUTO) -> list[Source]:
+    """Pieces from all over the files, if these are large; of a file that cannot be cut, its beginning.
+
+    A compressed file is left as it is.
+    """
     sources = list(sources)
     size = total_size(sources) or 0
     if size <= SAMPLE_BYTES:
@@ -63,7 +68,7 @@ def sampled(sources: Iterable[Source]) -> list[Source]:
     part, pieces = SAMPLE_BYTES / size, []
     for source in sources:
         wanted = max(1, round(SAMPLE_PIECES * (source.size or 0) / size))
-        for piece in source.split(wanted):
-            stop = piece.start + int(part * ((piece.stop or 0) - piece.start)) if piece.stop is not None else None
+        for piece in cut(source, wanted, format):
+            stop = piece.start + int(part * (piece.size or 0)) if source.is_plain else None
             pieces.append(Source(piece.path, piece.start, stop))
     return pieces

@@ -7,25 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from cwlearn.core.parameters import BOOLEAN, COUNT, NOTHING, SIZE, THREADS, Check, Options, one_of, option, require
-from cwlearn.core.text_options import BITS, DEFAULT_BITS, TextOptions
+from cwlearn.core.text_options import BITS, DEFAULT_BITS, FIELD, FIELDS, OF_FILES, TextOptions
 from cwlearn.errors import DataError
 from cwlearn.text._svmlight import UNLABELLED
 from cwlearn.text.batch import Batch, Buffers, Parser
 from cwlearn.text.chunks import CHUNK_BYTES, MARK, Chunk, ChunkReader
 from cwlearn.text.documents import DocumentParser
-from cwlearn.text.formats import FORMATS, choose, wrong_format_hint
-from cwlearn.text.records import records_of
-from cwlearn.text.sources import Paths, as_sources
+from cwlearn.text.formats import AUTO, FORMATS, choose, wrong_format_hint
+from cwlearn.text.records import can_be_cut, records_of
+from cwlearn.text.sources import Paths, Source, as_sources
 from cwlearn.text.svmlight import SvmlightParser
 from cwlearn.text.svmlight_errors import Grammar, label_type
 from cwlearn.text.text_file import peek
+from cwlearn.text.vw import VwParser
 from cwlearn.utils.machine import usable_cores
 from cwlearn.utils.pipeline import in_order
 
@@ -33,7 +34,6 @@ HEAD_BYTES = 1 << 16  # of a text, that show its format
 Unsorted = Literal["error", "sort"]
 OnBadLine = Literal["error", "skip"]
 Format = Literal["auto", "svmlight", "jsonl", "csv", "tsv", "fasttext", "vw", "text", "parquet"]
-FIELD = Check("the name of a field", lambda value: isinstance(value, str) and value.strip(), str, "FIELD")
 
 
 def _read_delimiter(text: str) -> str:
@@ -64,14 +64,26 @@ class Reading(Options):
         "Format of the data. By default it is that of the file's suffix, or of its first lines.",
         keyword_only=True,
     )
-    text: str = option(
-        "text",
-        FIELD,
+    text: str | None = option(
+        None,
+        NOTHING | FIELD,
         "Field of the text in JSON and CSV, or several with commas between them. Without a header, columns count from "
-        "1.",
+        "1. By default that of the model, or text.",
         keyword_only=True,
     )
-    label: str = option("label", FIELD, "Field of the label in JSON and CSV.", keyword_only=True)
+    label: str | None = option(
+        None,
+        NOTHING | FIELD,
+        "Field of the label in JSON and CSV. By default that of the model, or label.",
+        keyword_only=True,
+    )
+    fields: tuple[str, ...] | None = option(
+        None,
+        NOTHING | FIELDS,
+        "Further fields of JSON and CSV as features: a number in field f is the feature f with this value, a text s is "
+        "the feature f=s. Neither `idf` nor `norm` changes their values. By default those of the model, or none.",
+        keyword_only=True,
+    )
     delimiter: str | None = option(
         None,
         NOTHING | DELIMITER,
@@ -80,13 +92,35 @@ class Reading(Options):
     )
     header: bool = option(True, BOOLEAN, "The first line of CSV names the fields.", keyword_only=True)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.fields is not None:
+            object.__setattr__(self, "fields", tuple(self.fields))
+
+    def with_names(self, documents: TextOptions) -> TextOptions:
+        """Options for documents, with the names of fields that are given here instead of those there."""
+        return replace(
+            documents,
+            text=self.text or documents.text,
+            label=self.label or documents.label,
+            fields=documents.fields if self.fields is None else self.fields,
+        )
+
+    def check_fields(self, documents: TextOptions | None) -> None:
+        """Refuse other fields than those that a model was trained with."""
+        if documents is not None and self.fields not in (None, documents.fields):
+            theirs, given = (", ".join(names) or "none" for names in (documents.fields, self.fields or ()))
+            raise ValueError(f"`fields` of the model are {theirs}, not {given}")
+
 
 def has_documents(paths: Paths, reading: Reading) -> bool:
-    """Whether the text has documents, and not rows of numbers; a pipe is not read by that."""
-    source = as_sources(paths)[0]
-    if reading.format != "auto":
-        return reading.format != "svmlight"
-    return choose(source.path, peek(source, HEAD_BYTES), reading.format) != "svmlight"
+    """Whether the text has documents, and not rows of numbers or named features; a pipe is not read by that."""
+    sources = as_sources(paths)
+    total_size(sources)  # a missing file is known before any is read
+    source, format = sources[0], str(reading.format)
+    if format == AUTO:
+        format = "parquet" if source.is_table else choose(source.path, peek(source, HEAD_BYTES), format)
+    return format not in ("svmlight", "vw")
 
 
 class Reader:
@@ -129,12 +163,14 @@ class Reader:
     def __iter__(self) -> Generator[Batch, None, None]:
         self.n_skipped = 0
         chunks, parser = self._begin()
-        next_line, any_row = 1, False
+        next_line = next_record = 1
+        any_row = False
         with closing(chunks), closing(self._batches(chunks, parser)) as batches:
             hint = wrong_format_hint(chunks.peek(HEAD_BYTES), parser.name) if self.documents is not None else ""
             for batch in batches:
                 batch.first_line = 1 if batch.chunk.is_first else next_line
-                next_line = batch.first_line + batch.n_lines
+                batch.first_record = 1 if batch.chunk.is_first else next_record
+                next_line, next_record = batch.first_line + batch.n_lines, batch.first_record + batch.n_records
                 self._report_skipped(batch, parser)
                 yield batch
                 any_row = any_row or batch.rows.n_rows > 0
@@ -163,9 +199,10 @@ class Reader:
 
     def _begin(self) -> tuple[ChunkReader, Parser]:
         """Open the text, and find out its format."""
-        chunks = ChunkReader(self.sources, self.chunk_bytes, self.reading.max_line)
+        chunks = ChunkReader(self.sources, self.chunk_bytes, self.reading.max_line, self._columns())
         try:
-            parser = self._parser(chunks.peek(HEAD_BYTES))
+            head = chunks.peek(HEAD_BYTES)
+            parser = self._parser(head, chunks.has_table)
         except BaseException:
             chunks.close()
             raise
@@ -184,13 +221,25 @@ class Reader:
                 chunk = Chunk.of_lines(lines, source)
                 yield self._parse(parser, chunk, Buffers(chunk.text))
 
-    def _parser(self, head: bytes) -> Parser:
+    def _columns(self) -> list[str] | None:
+        """The columns that are read of a table."""
+        if self.documents is None:
+            return None
+        names = self.reading.with_names(self.documents)
+        labelled = self.label_type != UNLABELLED and self.needs_labels
+        return [*([names.label] if labelled else []), *_split(names.text), *names.fields]
+
+    def _parser(self, head: bytes, has_table: bool = False) -> Parser:
         """The parser for a text that begins so."""
         source = self.sources[0]
         if source.start:
             head = source.head(HEAD_BYTES)
         head = head.removeprefix(MARK)
-        format = choose(source.path, head, self.reading.format)
+        format = "parquet" if has_table else choose(source.path, head, self.reading.format)
+        if format == "parquet" and not has_table:
+            raise DataError("expected Parquet data, which begin with PAR1, found other data", source.name)
+        if format == "vw":
+            return self._vw_parser()
         if format != "svmlight":
             return self._document_parser(format, head)
         if self.only_documents:
@@ -203,15 +252,40 @@ class Reader:
         name, reading = self.sources[0].name, self.reading
         if self.documents is None:
             raise DataError(f"documents ({format}), and the model was trained on rows of numbers", name)
+        if self.documents.named_features:
+            raise DataError(f"documents ({format}), and the model was trained on named features (vw)", name)
+        options = reading.with_names(self.documents)
         labelled = self.label_type != UNLABELLED and (self.needs_labels or format == "text")
-        texts = tuple(part.strip() for part in reading.text.split(","))
+        delimiter, header = (",", True) if format == "parquet" else (reading.delimiter, reading.header)
+        texts = _split(options.text)
         try:
-            records = records_of(format, head, reading.label, texts, labelled, reading.delimiter, reading.header, name)
+            records = records_of(format, head, options.label, texts, options.fields, labelled, delimiter, header, name)
         except DataError as error:
-            hint = wrong_format_hint(head, format)
+            hint = "" if format == "parquet" else wrong_format_hint(head, format)
             raise DataError(f"{error.what}; {hint}", name, error.line, error.column) if hint else error from None
-        require("hash_bits", hash_bits := self.hash_bits or DEFAULT_BITS, BITS)
-        return DocumentParser(format, records, self.documents, hash_bits, self.dtype)
+        return DocumentParser(format, records, options, self._document_bits, self.dtype)
+
+    def _vw_parser(self) -> VwParser:
+        name = self.sources[0].name
+        if self.documents is None:
+            raise DataError("named features (vw), and the model was trained on rows of numbers", name)
+        options = self.documents
+        if not options.named_features:
+            if self.only_documents:
+                raise DataError("named features (vw), and the model takes texts", name)
+            usual = TextOptions()
+            for item in fields(options):
+                if item.name not in OF_FILES and getattr(options, item.name) != getattr(usual, item.name):
+                    raise ValueError(f"`{item.name}` is for texts, and {name} has named features (vw)")
+            options = TextOptions.of_features()
+        labelled = self.label_type != UNLABELLED and self.needs_labels
+        return VwParser(options, labelled, self._document_bits, self.dtype)
+
+    @property
+    def _document_bits(self) -> int:
+        bits = self.hash_bits or DEFAULT_BITS
+        require("hash_bits", bits, BITS)
+        return bits
 
     def _parse(self, parser: Parser, chunk: Chunk, buffers: Buffers) -> Batch:
         """Parse a chunk.  Bad lines are left out or end it, as `reading` says."""
@@ -239,4 +313,16 @@ class Reader:
                 batch.end_with(flaw, place)
                 return
             self.n_skipped += 1
-            self.on_skipped(batch.line_error(flaw, line))
+            self.on_skipped(batch.line_error(flaw, line, place))
+
+
+def cut(source: Source, pieces: int, format: str = AUTO) -> list[Source]:
+    """A source as up to `pieces` sources, if it can be cut at line ends; else as it is."""
+    if pieces <= 1 or not source.is_plain or not can_be_cut(choose(source.path, source.head(HEAD_BYTES), format)):
+        return [source]
+    return source.split(pieces)
+
+
+def _split(names: str) -> tuple[str, ...]:
+    """Names with commas between them."""
+    return tuple(part.strip() for part in names.split(","))

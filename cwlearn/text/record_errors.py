@@ -17,6 +17,7 @@ from cwlearn.text.svmlight_errors import Flaw
 BARE_CR = re.compile(rb"\r(?!\n)(?=.)", re.DOTALL)
 MOST_NAMES = 10  # of fields that a message lists
 LONGEST_NAME = 40
+LONGEST_LABEL = 1 << 10  # bytes
 UTF8_BLOCK = 1 << 20  # bytes that are decoded at once, since a record may be a gigabyte long
 
 
@@ -76,6 +77,9 @@ def find_utf8_flaw(record: bytes) -> RecordFlaw | None:
 def find_label_flaw(record: bytes, label: bytes) -> RecordFlaw | None:
     """What is wrong with a label as a name, wherever it stands in the record."""
     at = max(record.find(label), 0)
+    if len(label) > LONGEST_LABEL:
+        what = f"expected a label of at most {LONGEST_LABEL:,} bytes, found {len(label):,}: is it a text?"
+        return RecordFlaw(what, record, at)
     if not label.strip():
         return RecordFlaw("expected a label, found nothing", record, at)
     if b"\0" in label:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.errors import DataError
+from cwlearn.errors import DataError, listed
 from cwlearn.text._records import (
     MISSING,
     NULL,
@@ -32,8 +32,8 @@ from cwlearn.text._records import (
 from cwlearn.text.batch import Buffers
 from cwlearn.text.chunks import Chunk, end_of_last_line
 from cwlearn.text.csv_errors import csv_column, csv_fields, find_csv_flaw
-from cwlearn.text.formats import delimiter_of
-from cwlearn.text.json_errors import find_json_flaw, json_field_flaw
+from cwlearn.text.formats import NAMES, delimiter_of
+from cwlearn.text.json_errors import find_json_flaw, json_extra_flaw, json_field_flaw
 from cwlearn.text.record_errors import RecordFlaw, find_fasttext_flaw, find_tabbed_flaw, shortened
 
 FASTTEXT_PREFIX = "__label__"
@@ -85,17 +85,19 @@ class Fields(NamedTuple):
 
 @dataclass(frozen=True)
 class RecordFormat(ABC):
-    """A format of documents.  Field 0 is the label, if there is one; the texts follow."""
+    """A format of documents.  Field 0 is the label, if there is one; the texts follow, and then further fields."""
 
     labelled: bool  # every record must have a label
+    extras: tuple[str, ...] = field(default=(), kw_only=True)  # names of further fields, which are features
 
     lines_are_records = True  # so that a file can be cut at any line end
     n_texts = 1
     first_text = 1  # the number of that field
+    has_decimals = False  # texts of further fields may be numbers
 
     @property
     def n_fields(self) -> int:
-        return self.first_text + self.n_texts
+        return self.first_text + self.n_texts + len(self.extras)
 
     @abstractmethod
     def split(self, fields: Fields, chunk: Chunk, start: int, n_records: int, used: int) -> tuple[int, ...]:
@@ -108,7 +110,7 @@ class RecordFormat(ABC):
     def missing(self, fields: Fields) -> NDArray[np.bool_]:
         """The records that lack a field, or have one that cannot be a label or a text."""
         kinds = fields.kinds[self.first_text :]
-        lacking: NDArray[np.bool_] = ((kinds == MISSING) | (kinds == OTHER)).any(axis=0)
+        lacking: NDArray[np.bool_] = (kinds == OTHER).any(axis=0) | (kinds[: self.n_texts] == MISSING).any(axis=0)
         if self.labelled:
             label = fields.kinds[0]
             empty = fields.stops[0] == fields.starts[0]
@@ -145,18 +147,19 @@ class JsonLines(RecordFormat):
 
     @cached_property
     def _names(self) -> JsonFields:
-        return JsonFields([self.label, *self.texts])
+        return JsonFields([self.label, *self.texts, *self.extras])
 
     def split(self, fields: Fields, chunk: Chunk, start: int, n_records: int, used: int) -> tuple[int, ...]:
         arrays = (*fields[:4], fields.scratch)
         return split_json(*arrays, chunk.text, start, chunk.stop, n_records, used, self._names)
 
     def find_flaw(self, record: bytes) -> RecordFlaw | None:
-        return find_json_flaw(record, (self.label, *self.texts))
+        return find_json_flaw(record, (self.label, *self.texts, *self.extras))
 
     def missing_flaw(self, record: bytes) -> RecordFlaw | None:
         wanted = [*((name, "a text") for name in self.texts), *([(self.label, "a label")] if self.labelled else [])]
-        flaws = (json_field_flaw(record, name, what) for name, what in wanted)
+        flaws = [json_field_flaw(record, name, what) for name, what in wanted]
+        flaws += [json_extra_flaw(record, name) for name in self.extras]
         return next((flaw for flaw in flaws if flaw is not None), None)
 
 
@@ -164,12 +167,13 @@ class JsonLines(RecordFormat):
 class Csv(RecordFormat):
     """Fields with a delimiter between them, as in RFC 4180; a field in quotes may have line ends."""
 
-    columns: tuple[int, ...]  # of the label, if there is one, and of the texts
+    columns: tuple[int, ...]  # of the label, if there is one, of the texts, and of further fields
     n_columns: int
     delimiter: int
     header: bytes | None
 
     lines_are_records = False
+    has_decimals = True
 
     @property
     def first_text(self) -> int:  # type: ignore[override]
@@ -177,7 +181,7 @@ class Csv(RecordFormat):
 
     @property
     def n_texts(self) -> int:  # type: ignore[override]
-        return len(self.columns) - self.first_text
+        return len(self.columns) - self.first_text - len(self.extras)
 
     @cached_property
     def _columns(self) -> NDArray[np.int64]:
@@ -252,19 +256,40 @@ class Lines(RecordFormat):
         return RecordFlaw("expected a label before the tab, found nothing", record, 0)
 
 
+RECORD_FORMATS: dict[str, type[RecordFormat]] = {
+    "jsonl": JsonLines,
+    "csv": Csv,
+    "tsv": Csv,
+    "parquet": Csv,  # the text that `ParquetText` makes
+    "fasttext": FastText,
+    "text": Lines,
+}
+
+
+def can_be_cut(format: str) -> bool:
+    """Whether a file of this format can be cut at any line end, because no record has several lines."""
+    return format not in RECORD_FORMATS or RECORD_FORMATS[format].lines_are_records
+
+
 def records_of(
     format: str,
     head: bytes,
     label: str,
     texts: tuple[str, ...],
+    extras: tuple[str, ...],
     labelled: bool,
     delimiter: str | None,
     has_header: bool,
     path: str,
 ) -> RecordFormat:
     """The format of documents, for a text that begins so."""
+    for name in extras:
+        if name in (label, *texts):
+            raise ValueError(f"`fields` has {name!r}, which is the field of the text or of the label")
     if format == "jsonl":
-        return JsonLines(labelled, label, texts)
+        return JsonLines(labelled, label, texts, extras=extras)
+    if extras and format in ("fasttext", "text"):
+        raise DataError(f"{NAMES[format]} have no fields, and {listed(extras)} are wanted (`fields`)", path)
     if format == "fasttext":
         return FastText(labelled)
     if format == "text" or not head:  # of an empty text every format has no records
@@ -273,13 +298,14 @@ def records_of(
     text = np.frombuffer(bytes(SLACK) + head + bytes(SLACK), np.uint8)
     first = head[: end_of_record(text, SLACK, SLACK + len(head), mark) - SLACK]
     try:
-        names = [field.decode("utf-8", "replace") for field in csv_fields(first, mark)]
+        names = [name.decode("utf-8", "replace") for name in csv_fields(first, mark)]
         if not has_header:
             names = [str(number) for number in range(1, len(names) + 1)]
         where = "the header" if has_header else "the first line"
-        columns = [csv_column(names, name, where) for name in ([label] if labelled else []) + [*texts]]
+        wanted = (*([label] if labelled else []), *texts, *extras)
+        columns = [csv_column(names, name, where) for name in wanted]
         if len({*columns}) < len(columns):
             raise RecordFlaw("expected different fields for `label` and `text`, found the same one twice", first, 0)
     except RecordFlaw as flaw:
         raise DataError(str(flaw), path, 1, flaw.column) from None
-    return Csv(labelled, tuple(columns), len(names), mark, first if has_header else None)
+    return Csv(labelled, tuple(columns), len(names), mark, first if has_header else None, extras=extras)

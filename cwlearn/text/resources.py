@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from cwlearn.core.parameters import COUNT, NOTHING, SIZE, THREADS, Check, Options, is_integer, option
 from cwlearn.core.rule import Rule
 from cwlearn.core.states.factory import blocks_of, state_bytes
@@ -45,6 +47,15 @@ def check_hashed_size(n_features: int | None, hash_bits: int) -> None:
         raise ValueError(f"`n_features` must be {1 << hash_bits} with `hash_bits` {hash_bits}, got {n_features}")
 
 
+def check_weights(batch: Batch, rule: Rule) -> None:
+    """End a batch before the first row with a weight other than 1, if the rule takes none."""
+    if batch.weights is None or rule.takes_weights:
+        return
+    row = int(np.argmax(batch.weights != 1))
+    what = f"the importance of this row is {batch.weights[row]:g}, and {rule.name} has no loss that weights can scale"
+    batch.end_with(DataError(what), batch.place_of(row))
+
+
 class WeightLimit:
     """Refuses columns that ask for more weights than are allowed, before any memory is taken for them.
 
@@ -68,11 +79,12 @@ class WeightLimit:
             what = f"is not below the number of features, {most}: `n_features` must be larger than the largest index"
         batch.end_with(DataError(f"index {index} {what}"), batch.place_of(row))
 
-    def check_total(self, n_features: int, n_labels: int, path: str | None) -> None:
+    def check_total(self, n_features: int, n_labels: int, path: str | None, hash_bits: int = 0) -> None:
         """Refuse the weights of so many columns for so many labels."""
-        if self._n_features is None and self._bytes(n_features, blocks_of(n_labels)) > self._memory:
-            what = f"{n_features:,} features need {self._too_large(n_features, n_labels)}, and `n_features` takes all"
-            raise DataError(what, path)
+        if self._n_features is not None or self._bytes(n_features, blocks_of(n_labels)) <= self._memory:
+            return
+        what = f"{n_features:,} features need {self._too_large(n_features, n_labels)}"
+        raise DataError(f"{what} (it is {hash_bits})" if hash_bits else f"{what}, and `n_features` takes all", path)
 
     def _most_features(self, n_labels: int) -> int:
         """The number of columns whose weights fit into memory; it changes only with the number of labels."""

@@ -32,6 +32,8 @@ class MemoryStore:
             "squares": np.float64,
             "labels": np.float64,
             "queries": np.int64,
+            "weights": np.float64,  # of rows; empty while all are 1
+            "extras": dtype,
         }
         self._arrays = {name: GrowableArray(kind) for name, kind in dtypes.items()}
         self._arrays["ends"].append(np.zeros(1, np.int64))
@@ -42,19 +44,29 @@ class MemoryStore:
         self, rows: Rows, labels: NDArray[np.float64], queries: NDArray[np.int64] | None = None, fraction: float = 0
     ) -> None:
         """Copy rows; `fraction` is the part of all rows that has been added by then, 0 if it is not known."""
-        added = {
+        added: dict[str, NDArray[Any]] = {
             "ends": rows.indptr[1:] + self._arrays["indices"].size,
             "indices": rows.indices,
             "values": rows.values,
             "squares": rows.squares,
             "labels": labels,
             **({} if queries is None else {"queries": queries}),
+            **({} if rows.extras is None else {"extras": rows.extras}),
+            **self._added_weights(rows),
         }
         for name, items in added.items():
             array = self._arrays[name]
             expected = int((array.size + len(items)) / fraction * 1.02) if fraction else 0
             array.append(items, min(expected, self._most_bytes // max(array.dtype.itemsize, items.itemsize)))
         self.n_features = max(self.n_features, rows.n_features)
+
+    def _added_weights(self, rows: Rows) -> dict[str, NDArray[Any]]:
+        """The weights of rows that are added; with the first ones other than 1, all those before."""
+        weights = self._arrays["weights"]
+        if rows.weights is None and not weights.size:
+            return {}
+        before = np.ones(0 if weights.size else self._arrays["squares"].size)
+        return {"weights": np.append(before, np.ones(rows.n_rows) if rows.weights is None else rows.weights)}
 
     @property
     def nbytes(self) -> int:
@@ -65,12 +77,22 @@ class MemoryStore:
         ends, indices, values, squares = (
             self._arrays[name].values for name in ("ends", "indices", "values", "squares")
         )
-        return Rows(ends, indices, values, squares, self.n_features)
+        weights, extras = (self._arrays[name].values for name in ("weights", "extras"))
+        return Rows(
+            ends,
+            indices,
+            values,
+            squares,
+            self.n_features,
+            weights if len(weights) else None,
+            extras if len(extras) else None,
+        )
 
     def set_values(self, rows: Rows) -> None:
         """Take over the values of the same rows, changed."""
         self._arrays["values"].values[:] = rows.values
         self._arrays["squares"].values[:] = rows.squares
+        self._arrays["extras"] = GrowableArray(rows.values.dtype)  # they are among the values now
 
     @property
     def labels(self) -> NDArray[np.float64]:
@@ -98,6 +120,8 @@ class _Block:
     nnz: int
     index_dtype: np.dtype[Any]
     all_ones: bool  # the values are not stored
+    weighted: bool  # there are weights of rows
+    extras: bool
     nbytes: int  # in memory
 
 
@@ -118,9 +142,11 @@ class DiskStore:
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="cwlearn-", buffering=0)  # noqa: SIM115
 
     def add(self, rows: Rows, labels: NDArray[np.float64], *, fraction: float = 0) -> None:
-        """Write rows to the file: lengths, labels, indices, values.  A file needs no `fraction` to grow."""
+        """Write rows to the file, as `_read` reads them.  A file needs no `fraction` to grow."""
         all_ones = bool((rows.values == 1).all())
+        optional = (rows.weights, rows.extras)
         parts = [np.diff(rows.indptr), labels, rows.indices, *([] if all_ones else [rows.values])]
+        parts += [part for part in optional if part is not None]
         offset = self._file.tell()
         try:
             for part in parts:
@@ -133,8 +159,13 @@ class DiskStore:
                 f"{error.strerror}, while writing the cache for more epochs: more `memory`, `epochs` 1 or another "
                 f"folder in TMPDIR would help",
             ) from None
-        nbytes = sum(array.nbytes for array in (rows.indptr, rows.indices, rows.values, rows.squares, labels))
-        self._blocks.append(_Block(offset, rows.n_rows, len(rows.values), rows.indices.dtype, all_ones, nbytes))
+        arrays = (rows.indptr, rows.indices, rows.values, rows.squares, labels, *optional)
+        nbytes = sum(array.nbytes for array in arrays if array is not None)
+        weighted, with_extras = rows.weights is not None, rows.extras is not None
+        block = _Block(
+            offset, rows.n_rows, len(rows.values), rows.indices.dtype, all_ones, weighted, with_extras, nbytes
+        )
+        self._blocks.append(block)
         self.n_features = max(self.n_features, rows.n_features)
 
     def _array(self, dtype: Any, count: int) -> NDArray[Any]:
@@ -158,15 +189,18 @@ class DiskStore:
         labels = self._array(np.float64, block.n_rows)
         indices = self._array(block.index_dtype, block.nnz)
         values = np.ones(block.nnz, self._dtype) if block.all_ones else self._array(self._dtype, block.nnz)
+        weights = self._array(np.float64, block.n_rows) if block.weighted else None
+        extras = self._array(self._dtype, block.nnz) if block.extras else None
         indptr = np.zeros(block.n_rows + 1, np.int64)
         np.cumsum(lengths, out=indptr[1:])
         if (lengths < 0).any() or indptr[-1] != block.nnz:
             raise OSError(DAMAGED)
         squares = np.empty(block.n_rows)
         first_bad_row, sorted_columns = check_rows(squares, indptr, indices, values, self.n_features)
-        if first_bad_row >= 0 or not sorted_columns:
+        sound = first_bad_row < 0 and sorted_columns and np.isfinite(squares).all()
+        if not sound or not all(part is None or np.isfinite(part).all() for part in (weights, extras)):
             raise OSError(DAMAGED)
-        return Rows(indptr, indices, values, squares, self.n_features), labels
+        return Rows(indptr, indices, values, squares, self.n_features, weights, extras), labels
 
     def pieces(self, training: Training, random_state: np.random.RandomState) -> Generator[Piece, None, None]:
         """The windows of every epoch; the next one is read while the last one is learned from."""

@@ -6,7 +6,7 @@ Several epochs, or a shuffle, store the rows first: in memory while they fit, el
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -27,9 +27,10 @@ from cwlearn.text.chunks import CHUNK_BYTES, Beginning
 from cwlearn.text.labels import Labels
 from cwlearn.text.monitor import Monitor
 from cwlearn.text.reader import Reader, Reading
-from cwlearn.text.resources import Resources, WeightLimit, check_hashed_size
+from cwlearn.text.resources import Resources, WeightLimit, check_hashed_size, check_weights
 from cwlearn.text.row_store import DiskStore, MemoryStore, Piece
 from cwlearn.text.sources import Paths, as_sources, fingerprint, total_size
+from cwlearn.text.weighing import learn_weighed
 from cwlearn.utils.machine import free_memory
 
 OTHER_TEXT = "the data have changed: they do not begin with the lines that the checkpoint has learned from"
@@ -80,6 +81,7 @@ class Run:
                 wanted = self.resources.hash_bits
                 raise ValueError(f"`hash_bits` of the model is {self._hash_bits or None}, not {wanted}")
             check_hashed_size(self.resources.n_features, self._hash_bits)
+            self.reading.check_fields(self._documents)
             self.learner.reconfigure(self.rule, self.training)
         self._set_memory(self.resources.memory or free_memory() // 2)
 
@@ -121,9 +123,11 @@ class Run:
             self.monitor.learned(self, done)
 
         targets, weights = self.labels.encode(labels, learner)
+        if rows.weights is not None:
+            weights = rows.weights * weights if len(weights) else rows.weights
         try:
             if learner.frequencies is not None and self._in_one_pass:
-                self._learn_weighed(learner, rows, targets, weights, order, report)
+                learn_weighed(learner, rows, targets, weights, order, report, self.monitor)
                 return
             if isinstance(self._store, DiskStore):
                 rows = learner.weighed(rows)
@@ -134,37 +138,13 @@ class Run:
                 raise
             raise self._current[0].row_error(error.row, error.what) from None
 
-    def _learn_weighed(
-        self,
-        learner: Learner,
-        rows: Rows,
-        targets: NDArray[np.float64],
-        weights: NDArray[np.float64],
-        order: NDArray[np.int64] | None,
-        report: Callable[[int], None],
-    ) -> None:
-        """Weigh rows by the frequencies so far, and learn them, so many at once that these belong to the same rows.
-
-        A checkpoint is written between two such parts only.
-        """
-        assert learner.frequencies is not None
-        first = 0 if order is None else rows.n_rows - len(order)  # rows that a checkpoint has learned
-        step = learner.rows_at_once(rows)
-        for start in range(first, rows.n_rows, step):
-            stop = min(start + step, rows.n_rows)
-            which = slice(start, stop)
-            with self.monitor.undisturbed():
-                part = learner.frequencies.count_and_weigh(rows.part(start, stop))
-                learner.learn(part, targets[which], weights[which] if len(weights) else weights, None, report)
-
     def _prepare_learner(self, n_features: int) -> None:
         """Make the learner, or make it large enough."""
         if self.learner is None:
             if self._hash_bits:
                 n_features = 1 << self._hash_bits
             n_features = max(n_features, self.resources.n_features or 0)
-            if not self._hash_bits:
-                self._limit.check_total(n_features, len(self.labels), self._only_name)
+            self._limit.check_total(n_features, len(self.labels), self._only_name, self._hash_bits)
             self.learner = Learner(self.rule, self.training, self.labels.values, n_features)
             self.learner.hash_bits = self._hash_bits
             if self._hash_bits and self._documents is not None:
@@ -215,6 +195,7 @@ class Run:
         self.monitor.begin("reading" if not self._in_one_pass else "learning", self._size, "B")
         with closing(iter(self._reader())) as batches:
             for batch in batches:
+                check_weights(batch, self.rule)
                 if not batch.hash_bits:
                     self._limit.check(batch, len(self.labels))
                 elif self.learner is None:

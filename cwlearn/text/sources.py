@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import IO
 
 from cwlearn.errors import shown
-from cwlearn.text.compression import HEAD, detect_format
+from cwlearn.text.compression import HEAD, PARQUET_MAGIC, detect_format
 
 STDIN = "-"
 FINGERPRINT_PLACES, FINGERPRINT_BYTES = 64, 1 << 12  # of a file, that tell it from another
@@ -51,6 +51,11 @@ class Source:
         with open(self.path, "rb") as file:
             file.seek(self.start)
             return detect_format(file.read(HEAD), self.path) is None
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is a Parquet file."""
+        return self.is_regular and self.head(len(PARQUET_MAGIC)) == PARQUET_MAGIC
 
     @property
     def size(self) -> int | None:

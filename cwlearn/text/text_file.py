@@ -9,12 +9,12 @@ import io
 import os
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from cwlearn.errors import DataError
-from cwlearn.text.compression import HEAD, decompressed, detect_format
+from cwlearn.text.compression import HEAD, PARQUET, decompressed, detect_format
 from cwlearn.text.sources import STDIN, Source
 
 Z_MEM_ERROR = -4  # of zlib
@@ -61,24 +61,30 @@ _peeked: dict[Source, TextFile] = {}  # pipes that have been looked into, to be 
 def peek(source: Source, size: int) -> bytes:
     """The first bytes of the text of a source, even of a pipe, which can be read only once."""
     file = _peeked.pop(source, None) or TextFile(source)
-    head = file.peek(size)
-    if file.regular:
+    kept = source.path == STDIN or not file.regular
+    try:
+        head = file.peek(size)
+    except BaseException:
         file.close()
-    else:
+        raise
+    if kept:
         _peeked[source] = file
+    else:
+        file.close()
     return head
 
 
-def open_text(source: Source) -> TextFile:
-    """The text of a source, from its beginning."""
-    return _peeked.pop(source, None) or TextFile(source)
+def open_text(source: Source, columns: Sequence[str] | None = None) -> TextFile:
+    """The text of a source, from its beginning; `columns` are those that are read of a table."""
+    return _peeked.pop(source, None) or TextFile(source, columns)
 
 
 class TextFile:
     """The text of one source."""
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
+    def __init__(self, source: Source, columns: Sequence[str] | None = None) -> None:
+        """`columns` are those that are read of a table; None: there must be no table."""
+        self.source, self._columns = source, columns
         self._raw = _opened(source)
         try:
             self._detect_kind()
@@ -100,9 +106,21 @@ class TextFile:
         self.format = detect_format(head, self.source.name)
         self._stream: Any = self._raw
         self._head = head  # to be delivered before the stream
-        if self.format:
+        if self.format == PARQUET:
+            self._head = b""
+            self._stream = self._parquet_text()
+        elif self.format:
             self._head = b""
             self._stream = decompressed(self.format, head, self._raw, self.source.name)
+
+    def _parquet_text(self) -> io.RawIOBase:
+        if self._columns is None:
+            raise DataError("documents (Parquet), expected rows of numbers", self.source.name)
+        if not self.regular:
+            raise DataError("Parquet data must be a file, which can be read from any place", self.source.name)
+        from cwlearn.text.parquet import ParquetText
+
+        return ParquetText(self._raw, self._columns, self.source.name)
 
     def _read_head(self) -> bytes:
         head, done = bytearray(HEAD), 0
@@ -136,7 +154,7 @@ class TextFile:
         name = self.source.name
         try:
             yield
-        except MemoryError:
+        except (MemoryError, DataError):
             raise
         except EOFError:
             raise DataError(f"truncated {self.format} data", name) from None

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Any
+
+import numpy as np
 
 from cwlearn.text._vw import MAX_NAMESPACE
 from cwlearn.text.chunks import CR_LINE_ENDS
@@ -84,3 +87,30 @@ def _number(line: bytes, at: int, word: bytes, what: str) -> float:
     if math.isinf(value):
         raise RecordFlaw(f"{what} out of range", line, at, word)
     return value
+
+
+# -- lines without a flaw ----------------------------------------------------------------------------------------------
+
+
+def find_vw_label(line: bytes) -> bytes:
+    """The first word before the first bar, which is the label of a line that has one."""
+    words = line.partition(b"|")[0].split()
+    return words[0] if words else b""
+
+
+def find_vw_overflow(line: bytes, dtype: np.dtype[Any]) -> str:
+    """What is too large in a line whose row is not finite: a value, or the length of the row."""
+    most = float(np.finfo(dtype).max)
+    scale, after_bar = 1.0, False
+    for match in PART.finditer(line, line.find(b"|")):
+        part = match.group()
+        if part == b"|":
+            after_bar, scale = line[match.end() : match.end() + 1].strip() != b"", 1.0
+            continue
+        name, _, written = part.partition(b":")
+        value = float(written or 1)
+        if after_bar:
+            scale, after_bar = value, False
+        elif abs(value * scale) > most:
+            return f"the value {value * scale:g} of the feature {name.decode('utf-8', 'replace')}"
+    return "the length of the row"
