@@ -22,7 +22,7 @@ from cwlearn.text.chunks import CHUNK_BYTES, MARK, Chunk, ChunkReader
 from cwlearn.text.documents import DocumentParser
 from cwlearn.text.formats import AUTO, FORMATS, choose, wrong_format_hint
 from cwlearn.text.records import can_be_cut, records_of
-from cwlearn.text.sources import Paths, Source, as_sources
+from cwlearn.text.sources import Paths, Source, as_sources, total_size
 from cwlearn.text.svmlight import SvmlightParser
 from cwlearn.text.svmlight_errors import Grammar, label_type
 from cwlearn.text.text_file import peek
