@@ -167,7 +167,7 @@ def measure(plan: Sequence[tuple[str, str, str]], folder: Path, facts: dict[str,
 
 def stages(path: Path, repeat: int) -> list[Row]:
     """The CPU seconds of each stage of cwlearn on one thread, and their shares."""
-    seconds = json.loads(run(sys.executable, SCRIPTS / "cwlearn_stages.py", path, str(repeat)).output)
+    seconds = json.loads(run(sys.executable, "-m", "bench.document_stages", path, str(repeat)).output)
     size, total = path.stat().st_size / 1e6, sum(seconds.values())
     rows = [(name, f"{of:.3f}", f"{of / total:.0%}", f"{size / of:,.0f}") for name, of in seconds.items()]
     return [*rows, ("all", f"{total:.3f}", "100%", f"{size / total:,.0f}")]

@@ -21,7 +21,7 @@ cdef enum:
     BY_L1 = 1
     BY_L2 = 2
     KNOWN = 8192                             # logarithms in a table
-    AHEAD = 12                               # entries whose counts are fetched early
+    AHEAD = 48                               # entries whose counts are fetched early
     MOST = 0xFFFFFFFF
 cdef double[KNOWN] LOGARITHMS
 for number in range(1, KNOWN):
@@ -83,8 +83,8 @@ def weigh_rows(
             start, n = indptr[row], indptr[row + 1] - indptr[row]
             n_documents += count
             whole = 1 + log_of(1 + n_documents)
-            for k in range(n):               # where other rows are, is not known early enough to the processor
-                if k + AHEAD < n:
+            for k in range(n):               # the counts lie anywhere in memory, also those of the next row
+                if start + k + AHEAD < nnz:
                     prefetch(&counts[indices[start + k + AHEAD]])
                 seen = counts[indices[start + k]]
                 if count and seen != <uint32_t> MOST and not (more and values[start + k] == 0):

@@ -14,17 +14,12 @@ def heaviest(weights: NDArray[Any], most: int, labels: NDArray[np.int64] | None 
     Weights that are 0 are left out.  Of equally heavy ones, the lower index comes first.  With `labels`, the number of
     the label of each weight, up to `most` of each label are returned, label by label.
     """
-    if labels is None:
-        if 0 < most < len(weights):  # most of very many weights need not be sorted
-            sizes = np.abs(weights)
-            candidates = np.flatnonzero(sizes >= np.partition(sizes, -most)[-most])
-            if len(candidates) < len(weights):
-                chosen: NDArray[np.int64] = candidates[heaviest(weights[candidates], most)]
-                return chosen
-        labels = np.zeros(len(weights), np.int64)
-    order = np.lexsort((-np.abs(weights), labels))  # which is stable
+    candidates: NDArray[np.int64] = np.flatnonzero(weights)
+    if labels is None and 0 < most < len(candidates):  # sort only those that are as heavy as the last one of all
+        sizes = np.abs(weights[candidates])
+        candidates = candidates[sizes >= np.partition(sizes, -most)[-most]]
+    labels = np.zeros(len(candidates), np.int64) if labels is None else labels[candidates]
+    order = np.lexsort((-np.abs(weights[candidates]), labels))  # which is stable
     labels = labels[order]
     rank = np.arange(len(order)) - np.searchsorted(labels, labels)  # within its label
-    order = order[rank < most]
-    nonzero: NDArray[np.int64] = order[weights[order] != 0]
-    return nonzero
+    return candidates[order[rank < most]]
