@@ -29,7 +29,7 @@ from cwlearn.core.parameters import HOW, require
 from cwlearn.core.rule import Rule
 from cwlearn.core.states.base import NONE, LinearState, Statistics, new_statistics
 from cwlearn.core.states.diagonal import DiagonalState
-from cwlearn.core.text_options import WHERE, TextOptions
+from cwlearn.core.text_options import TextOptions
 from cwlearn.core.training import BUILT_WITH, Training
 from cwlearn.errors import ModelError, listed
 
@@ -86,7 +86,7 @@ class Kind:
         if self.documents is not None and other.documents is not None:
             del pairs["documents"]
             for item in fields(self.documents):
-                if item.name not in WHERE:
+                if item.compare:
                     pairs[item.name] = (getattr(self.documents, item.name), getattr(other.documents, item.name))
         differences = [f"{name} {ours!r} and {theirs!r}" for name, (ours, theirs) in pairs.items() if ours != theirs]
         if same and not np.array_equal(self.classes, other.classes):

@@ -150,9 +150,9 @@ def one_of(*choices: str) -> Check:
 HOW = one_of("posterior", "kl", "l2")  # to merge models
 
 
-def option(default: Any, check: Check, text: str, *, keyword_only: bool = False) -> Any:
-    """A dataclass field with a check and a help text."""
-    return field(default=default, metadata={"check": check, "help": text}, kw_only=keyword_only)
+def option(default: Any, check: Check, text: str, *, keyword_only: bool = False, compare: bool = True) -> Any:
+    """A dataclass field with a check and a help text; options that differ only where not `compare` are equal."""
+    return field(default=default, metadata={"check": check, "help": text}, kw_only=keyword_only, compare=compare)
 
 
 def require(name: str, value: Any, check: Check) -> None:

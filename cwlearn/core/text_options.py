@@ -81,8 +81,11 @@ class TextOptions(Options):
     norm: Literal["l1", "l2"] | None = option("l2", NOTHING | one_of("l1", "l2"), "Bring all rows to the length 1.")
     fields: tuple[str, ...] = option((), FIELDS, "Fields of JSON and CSV that are features beside the text.")
     named_features: bool = option(False, BOOLEAN, "Rows come as features with names (Vowpal Wabbit), not as texts.")
-    text: str = option("text", FIELD, "Field of the text in JSON and CSV, or several with commas between them.")
-    label: str = option("label", FIELD, "Field of the label in JSON and CSV.")
+    # Where a text and its label stand says nothing of the columns.
+    text: str = option(
+        "text", FIELD, "Field of the text in JSON and CSV, or several with commas between them.", compare=False
+    )
+    label: str = option("label", FIELD, "Field of the label in JSON and CSV.", compare=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()

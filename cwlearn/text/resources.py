@@ -80,8 +80,15 @@ class WeightLimit:
         batch.end_with(DataError(f"index {index} {what}"), batch.place_of(row))
 
     def check_total(self, n_features: int, n_labels: int, path: str | None, hash_bits: int = 0) -> None:
-        """Refuse the weights of so many columns for so many labels."""
-        if self._n_features is not None or self._bytes(n_features, blocks_of(n_labels)) <= self._memory:
+        """Refuse the weights of so many columns for so many labels.
+
+        `hash_bits` allows the columns, and so the weights of two labels; it is the data that bring more.
+        """
+        if (
+            (hash_bits and n_labels <= 2)
+            or self._n_features is not None
+            or self._bytes(n_features, blocks_of(n_labels)) <= self._memory
+        ):
             return
         what = f"{n_features:,} features need {self._too_large(n_features, n_labels)}"
         raise DataError(f"{what} (it is {hash_bits})" if hash_bits else f"{what}, and `n_features` takes all", path)
