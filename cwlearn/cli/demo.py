@@ -1,4 +1,4 @@
-"""`cwlearn demo`: three commands, shown and run."""
+"""`cwlearn demo`: some commands, shown and run."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     folder = os.path.relpath(FOLDER)
     for words in (
-        ["train", f"{folder}/spam-train.svm.gz", "-m", arguments.model],
-        ["evaluate", f"{folder}/spam-test.svm.gz", "-m", arguments.model],
-        ["inspect", arguments.model, "--names", f"{folder}/words.txt", "--top", "20"],
+        ["train", f"{folder}/mails-train.jsonl.xz", "-m", arguments.model],
+        ["evaluate", f"{folder}/mails-test.jsonl.xz", "-m", arguments.model],
+        ["inspect", arguments.model, "--top", "15"],
+        ["predict", f"{folder}/new.jsonl", "-m", arguments.model, "--proba"],
     ):
         put(f"$ cwlearn {shlex.join(words)}")
         module_of(words[0]).run(parse(words))

@@ -36,7 +36,7 @@ from cwlearn.text.naming import DEFAULT_NAMES, name_columns
 from cwlearn.text.reader import Reading, has_documents
 from cwlearn.text.resources import Resources
 from cwlearn.text.run import Run
-from cwlearn.text.sources import STDIN, as_sources
+from cwlearn.text.sources import STDIN, as_sources, total_size
 from cwlearn.utils.atomic_file import check_writable
 from cwlearn.utils.machine import free_memory
 from cwlearn.utils.messages import put, put_json, say
@@ -152,8 +152,11 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _has_documents(arguments: argparse.Namespace, reading: Reading, sharing: Sharing) -> bool:
     """Whether the data are documents, for which a pipe may be waited for; a shard is never a pipe."""
-    if sharing.wanted and not as_sources(arguments.data)[0].is_regular:
+    sources = as_sources(arguments.data)
+    if sharing.wanted and not sources[0].is_regular:
         return False
+    if not sharing.wanted:
+        total_size(sources)  # a missing file is known before any is read
     try:
         return has_documents(arguments.data, reading)
     except KeyboardInterrupt:

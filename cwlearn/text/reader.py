@@ -22,7 +22,7 @@ from cwlearn.text.chunks import CHUNK_BYTES, MARK, Chunk, ChunkReader
 from cwlearn.text.documents import DocumentParser
 from cwlearn.text.formats import AUTO, FORMATS, choose, wrong_format_hint
 from cwlearn.text.records import can_be_cut, records_of
-from cwlearn.text.sources import Paths, Source, as_sources, total_size
+from cwlearn.text.sources import Paths, Source, as_sources
 from cwlearn.text.svmlight import SvmlightParser
 from cwlearn.text.svmlight_errors import Grammar, label_type
 from cwlearn.text.text_file import peek
@@ -115,9 +115,7 @@ class Reading(Options):
 
 def has_documents(paths: Paths, reading: Reading) -> bool:
     """Whether the text has documents, and not rows of numbers or named features; a pipe is not read by that."""
-    sources = as_sources(paths)
-    total_size(sources)  # a missing file is known before any is read
-    source, format = sources[0], str(reading.format)
+    source, format = as_sources(paths)[0], str(reading.format)
     if format == AUTO:
         format = "parquet" if source.is_table else choose(source.path, peek(source, HEAD_BYTES), format)
     return format not in ("svmlight", "vw")

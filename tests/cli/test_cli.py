@@ -926,7 +926,7 @@ def test_the_demo_shows_and_does_what_it_shows(tmp_path, monkeypatch):
     outcome = succeed("demo")
     assert outcome.err == ""
     commands = [line.removeprefix("$ cwlearn ").split() for line in outcome.out.splitlines() if line.startswith("$")]
-    assert [words[0] for words in commands] == ["train", "evaluate", "inspect"]
+    assert [words[0] for words in commands] == ["train", "evaluate", "inspect", "predict"]
     before = (tmp_path / "cwlearn-demo.npz").read_bytes()
     assert os.listdir(tmp_path) == ["cwlearn-demo.npz"]
     for words in commands:
@@ -935,6 +935,8 @@ def test_the_demo_shows_and_does_what_it_shows(tmp_path, monkeypatch):
             assert result.out in outcome.out
     assert (tmp_path / "cwlearn-demo.npz").read_bytes() == before
     assert succeed(*commands[1], "--json").json["error"] < 0.1
+    assert [line.split()[0] for line in succeed(*commands[3]).out.splitlines()] == ["labels", "spam", "ham"]
+    assert re.search(r"^ *(click|free|remove) ", outcome.out, re.MULTILINE)  # words, not numbers of columns
 
 
 # -- streams -----------------------------------------------------------------------------------------------------------

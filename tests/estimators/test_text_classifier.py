@@ -28,10 +28,11 @@ from cwlearn import (
     SCWClassifier,
     TextClassifier,
 )
-from cwlearn.core.text_options import TextOptions
+from cwlearn.core.text_options import OF_FILES, TextOptions
 from tests.text.document_cases import classifier, documents, everything
 
 TEXTS, LABELS = documents(60)
+OPTIONS = [item for item in fields(TextOptions) if item.name not in OF_FILES]
 WITHOUT_DATA = [  # the checks of scikit-learn that bring no numbers for texts
     estimator_checks.check_estimator_cloneable,
     estimator_checks.check_estimator_repr,
@@ -60,14 +61,14 @@ def test_its_tags_say_that_it_takes_texts():
 def test_its_parameters_are_the_options_of_documents():
     """With the same types and defaults, in the same order, and the same help texts."""
     parameters = inspect.signature(TextClassifier).parameters
-    names = [item.name for item in fields(TextOptions)]
+    names = [item.name for item in OPTIONS]
     assert [*parameters] == ["classifier", *names, "hash_bits"]
     sections = re.split(r"\n\n(\w+)\n-+\n", inspect.cleandoc(TextClassifier.__doc__))
     assert sections[1::2] == ["Parameters", "Attributes", "Examples"]
     described = re.split(r"^(\w+) : .*\n", sections[2] + "\n", flags=re.MULTILINE)[1:]
     assert described[::2] == [*parameters]
     helps = dict(zip(described[::2], map(inspect.cleandoc, described[1::2]), strict=True))
-    for item in fields(TextOptions):
+    for item in OPTIONS:
         parameter = parameters[item.name]
         assert parameter.default == item.default
         assert (parameter.kind is parameter.KEYWORD_ONLY) == (item.name != "ngram_range")

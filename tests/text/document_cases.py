@@ -9,6 +9,7 @@ import io
 import json
 import lzma
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -95,7 +96,9 @@ def classifier(*, epochs: int = 1, shuffle: bool = False, hash_bits: int = 10, *
 
 
 def everything(learner: Any) -> tuple[Any, ...]:
-    """All that two equal models of documents agree in."""
-    frequencies = learner.frequencies
+    """All that two equal models of documents agree in; their files may have other names for the fields."""
+    frequencies, documents = learner.frequencies, learner.documents
+    if documents is not None:
+        documents = replace(documents, text="text", label="label")
     counted = None if frequencies is None else (frequencies.n_documents, frequencies.counts.tobytes())
-    return (*bits(learner), learner.label_names, learner.hash_bits, learner.documents, counted)
+    return (*bits(learner), learner.label_names, learner.hash_bits, documents, counted)

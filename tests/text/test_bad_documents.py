@@ -389,7 +389,7 @@ def test_w24_documents_for_a_regression(tmp_path):
         ),
         (["--weighting", "tf"], "--weighting: must be 'count' or 'binary' or 'log', got 'tf'"),
         (["--token-pattern", "x"], "--token-pattern: must be "),
-        (["--text", ""], "--text: must be the name of a field, got ''"),
+        (["--text", ""], "--text: must be none or the name of a field, got ''"),
     ],
 )
 def test_w25_options_out_of_range_are_refused(words, message, tmp_path):

@@ -167,13 +167,13 @@ def test_rows_that_do_not_fit_into_memory_give_the_same_bits(corpus, tmp_path, m
     original = DiskStore.__init__
     monkeypatch.setattr(DiskStore, "__init__", lambda self, *words: used.append(self) or original(self, *words))
     path = written(tmp_path / "a.csv", *corpus)
-    model = classifier(epochs=3)
+    model = classifier(epochs=3, hash_bits=8)
     expected = everything(clone(model).fit(*corpus)._learner)
     set_chunk_bytes(monkeypatch, 300)
     for threads in (1, 4):
         assert everything(learned(path, clone(model), memory=SMALL, threads=threads)) == expected
     assert len(used) == 2
-    shuffled = classifier(epochs=3, shuffle=True)
+    shuffled = classifier(epochs=3, shuffle=True, hash_bits=8)
     first = everything(learned(path, clone(shuffled), memory=SMALL, threads=1))
     assert everything(learned(path, clone(shuffled), memory=SMALL, threads=4)) == first
     assert first[-1] == expected[-1]  # the frequencies are those of all rows
@@ -401,7 +401,7 @@ MODES = {
     "one pass": ["--epochs", 1],
     "shuffled": ["--epochs", 3],
     "one shuffled epoch": ["--epochs", 1, "--shuffle"],
-    "cache": ["--epochs", 3, "--memory", SMALL],
+    "cache": ["--epochs", 3, "--memory", SMALL, "--hash-bits", 8],
     "without idf": ["--epochs", 1, "--no-idf"],
 }
 
