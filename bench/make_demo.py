@@ -2,8 +2,9 @@
 
 Much in the corpus separates spam from ham without being typical of either: ham comes from a few mailing lists, a few
 people and a few months.  So a mail is reduced to its subject and the beginning of its text, without quotations,
-addresses and notices of mailing lists.  Words about spam filters and mailing lists are cut out.  The sender is left out,
-too: the addresses of people are not for a package.  Mails with rude words, and copies of mass mailings, are left out.
+addresses and notices of mailing lists.  Words about spam filters and mailing lists are cut out.  The sender is left
+out, too: the addresses of people are not for a package.  Mails with rude words, and copies of mass mailings, are left
+out.
 """
 
 import email

@@ -34,6 +34,7 @@ from cwlearn.core.rules import RULES
 from cwlearn.core.training import Training
 from cwlearn.text.reader import Reader
 from cwlearn.utils import progress
+from tests.text.document_cases import documents, written
 from tests.text_cases import (
     COMMAND,
     ENVIRONMENT,
@@ -592,12 +593,16 @@ def test_a_terminal_sees_a_bar_if_the_wait_is_long_enough(words, shown, text, tm
     assert stream.text == ""
 
 
-def test_training_by_command_loads_numpy_only(text, tmp_path):
+@pytest.mark.parametrize("suffix", ["svm", "jsonl", "csv", "ft"])
+def test_training_by_command_loads_numpy_only(suffix, text, tmp_path):
+    if suffix != "svm":
+        text = written(tmp_path / f"a.{suffix}", *documents(40))
     script = f"""
 import sys
 from cwlearn.cli import main as cli
+more = ["--hash-bits", "8"] if {suffix != "svm"} else []
 for words in (["--epochs", "1"], ["--epochs", "2"], ["--epochs", "2", "--memory", "4K"]):
-    assert cli.main(["train", {str(text)!r}, "-m", {str(tmp_path / "m.npz")!r}, "--quiet", *words]) == 0
+    assert cli.main(["train", {str(text)!r}, "-m", {str(tmp_path / "m.npz")!r}, "--quiet", *words, *more]) == 0
 for words in (["predict", {str(text)!r}, "-m"], ["evaluate", {str(text)!r}, "-m"], ["inspect"]):
     assert cli.main([*words, {str(tmp_path / "m.npz")!r}]) == 0
 print("\\n", *sorted(sys.modules))
