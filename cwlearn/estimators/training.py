@@ -24,30 +24,7 @@ from cwlearn.text.resources import Resources
 from cwlearn.text.run import Run
 from cwlearn.text.sources import Paths
 
-Estimator = TypeVar("Estimator", bound=Linear)
-
-
-@overload
-def train(
-    paths: Paths,
-    estimator: TextClassifier,
-    *,
-    format: Format = "auto",
-    text: str | None = None,
-    label: str | None = None,
-    fields: Sequence[str] | None = None,
-    delimiter: str | None = None,
-    header: bool = True,
-    labels: Sequence[float] | Sequence[str] | None = None,
-    n_features: int | None = None,
-    hash_bits: int | None = None,
-    memory: int | str | None = None,
-    threads: int | None = None,
-    unsorted: Unsorted = "error",
-    on_bad_line: OnBadLine = "error",
-    max_bad: int = Reading.max_bad,
-    max_line: int = Reading.max_line,
-) -> TextClassifier: ...
+Estimator = TypeVar("Estimator", bound=Linear | TextClassifier)
 
 
 @overload

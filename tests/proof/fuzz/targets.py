@@ -91,9 +91,10 @@ def text(data: bytes) -> None:
     reading = reader.reading
     if _one_of(3, data[::-1]) and _plain(body) and reading.max_line > len(body):
         lines = (body if in_file and body[-1:] in (b"", b"\n") else body + b"\n").splitlines(keepends=True)
-        if reader.parser.grammar.labelled:
+        grammar = reader._parser(body).grammar
+        if grammar.labelled:
             lines = [line for line in lines if line.strip() and not line.lstrip().startswith(b"#")]
-        sound = [line for line in lines if find_flaw(line, reader.parser.grammar) is None]
+        sound = [line for line in lines if find_flaw(line, grammar) is None]
         if fault is None and reading.on_bad_line == "error":
             assert rows == len(lines) == len(sound)
         elif fault is not None and len(sound) == len(lines):
@@ -106,6 +107,7 @@ def _reader(choices: int, chunk_bytes: int) -> Reader:
         unsorted=("error", "sort")[choices // 3 % 2],
         on_bad_line="skip" if choices // 6 % 8 == 0 else "error",
         max_line=(1 << 30, 64)[choices // 48 % 2],
+        format="svmlight",
     )
     hash_bits = (0, 4, 40)[choices // 96 % 3]
     dtype = ("float32", "float64")[choices // 288 % 2]
@@ -132,7 +134,7 @@ def _from_memory(reader: Reader, body: bytes) -> Iterator[Batch]:
     """In memory that ends where the parser may not read on."""
     text = np.frombuffer(b"".join((bytes(PADDING), body, b"\n", bytes(PADDING))), np.uint8).copy()
     chunk = Chunk(text, len(text) - PADDING, Source(PATH), is_first=True, plain=True, position=len(body))
-    batch = reader._parse(chunk, Buffers(text))
+    batch = reader._parse(reader._parser(body), chunk, Buffers(text))
     yield batch
     if batch.fault:
         raise batch.fault
