@@ -198,8 +198,8 @@ found = learner.state.cells.tobytes() + learner.margins(rows)[0].tobytes() + row
 text = np.frombuffer(b" " * 64 + b"1 1:1e-310 2:4.9e-324" + bytes([10]) + b" " * 64, np.uint8)
 values = np.empty(9)
 native.parse_rows(
-    np.zeros(20, np.int64), np.empty(9, np.int32), values, np.empty(20), np.empty(20), np.empty(0, np.int64), text, 64,
-    86, 0, True, 0, False, 0,
+    np.zeros(20, np.int64), np.empty(9, np.int32), values, np.empty(20), np.empty(20, np.int64), np.empty(20),
+    np.empty(20, np.int64), np.empty(20, np.int64), np.empty(0, np.int64), text, 64, 86, 0, True, 0, False, 0,
 )
 found += values[:2].tobytes()
 print(native.learn_rows.__module__, native.parse_rows.__module__, hashlib.sha256(found).hexdigest())

@@ -27,6 +27,29 @@ from cwlearn.text.sources import Paths
 Estimator = TypeVar("Estimator", bound=Linear)
 
 
+@overload  # first, since a class of scikit-learn has no types, and may be any class to a checker
+def train(
+    paths: Paths,
+    estimator: Estimator,
+    *,
+    format: Format = "auto",
+    text: str | None = None,
+    label: str | None = None,
+    fields: Sequence[str] | None = None,
+    delimiter: str | None = None,
+    header: bool = True,
+    labels: Sequence[float] | Sequence[str] | None = None,
+    n_features: int | None = None,
+    hash_bits: int | None = None,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    unsorted: Unsorted = "error",
+    on_bad_line: OnBadLine = "error",
+    max_bad: int = Reading.max_bad,
+    max_line: int = Reading.max_line,
+) -> Estimator | TextClassifier: ...
+
+
 @overload
 def train(
     paths: Paths,
@@ -48,29 +71,6 @@ def train(
     max_bad: int = Reading.max_bad,
     max_line: int = Reading.max_line,
 ) -> TextClassifier: ...
-
-
-@overload
-def train(
-    paths: Paths,
-    estimator: Estimator,
-    *,
-    format: Format = "auto",
-    text: str | None = None,
-    label: str | None = None,
-    fields: Sequence[str] | None = None,
-    delimiter: str | None = None,
-    header: bool = True,
-    labels: Sequence[float] | Sequence[str] | None = None,
-    n_features: int | None = None,
-    hash_bits: int | None = None,
-    memory: int | str | None = None,
-    threads: int | None = None,
-    unsorted: Unsorted = "error",
-    on_bad_line: OnBadLine = "error",
-    max_bad: int = Reading.max_bad,
-    max_line: int = Reading.max_line,
-) -> Estimator | TextClassifier: ...
 
 
 @overload
