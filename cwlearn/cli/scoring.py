@@ -11,7 +11,7 @@ from cwlearn.core import model_file
 from cwlearn.core.learner import Learner
 from cwlearn.core.rows import Rows
 from cwlearn.text.batch import Batch
-from cwlearn.text.labels import Labels
+from cwlearn.text.labels import label_type_of
 from cwlearn.text.reader import Reader, Reading
 from cwlearn.text.resources import Resources
 from cwlearn.text.scoring import ScoredColumns
@@ -49,7 +49,7 @@ def batches_to_score(
         reading,
         dtype=learner.state.dtype,
         labelled=labelled,
-        label_type=Labels.of(learner).type,
+        label_type=label_type_of(learner),
         needs_labels=needs_labels,
         hash_bits=learner.hash_bits,
         documents=learner.documents,

@@ -125,7 +125,11 @@ def run(arguments: argparse.Namespace) -> None:
     with usage_checked():
         reading = Reading(**given(arguments, Reading))
         sharing = Sharing(**given(arguments, Sharing))
-        rule, training = choose_options(arguments, resumed, _has_documents(arguments, reading, sharing))
+        rule, training = choose_options(
+            arguments,
+            resumed,
+            arguments.algorithm is None and resumed is None and _has_documents(arguments, reading, sharing),
+        )
         resources = Resources(**given(arguments, Resources))
         documents = given_text_options(arguments)
         for name in given(arguments, Sharing) if not sharing.wanted else ():

@@ -227,6 +227,11 @@ class Targets(Labels):
         return labels, NONE
 
 
+def label_type_of(learner: Learner) -> int:
+    """Whether the labels of a model are numbers or texts, even if no text can have them."""
+    return TEXTS if learner.classes.dtype.kind in "UO" else NUMBERS
+
+
 def labels_for(rule: Rule, texts: dict[Label, str] | None = None, guessed: bool = False) -> Labels:
     """What a line begins with, for this rule; `texts` are the labels, if they are known or guessed."""
     return Targets() if rule.task == "regression" else Labels(texts, guessed)

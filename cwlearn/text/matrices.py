@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn.core.frequencies import Frequencies
-from cwlearn.core.parameters import COUNT, NOTHING, one_of, require
+from cwlearn.core.parameters import COUNT, NOTHING, Check, is_integer, one_of, require
 from cwlearn.core.rows import Rows
 from cwlearn.core.text_options import TextOptions
 from cwlearn.errors import DataError
@@ -18,12 +18,12 @@ from cwlearn.native import check_rows
 from cwlearn.text.batch import NO_INDEX, Batch
 from cwlearn.text.labels import Labels
 from cwlearn.text.reader import OnBadLine, Reader, Reading, Unsorted
-from cwlearn.text.resources import HASH_BITS
 from cwlearn.text.row_store import MemoryStore
 from cwlearn.text.sources import Path, Paths, total_size
 
 Dtype = Literal["float32", "float64"] | type[np.float32] | type[np.float64] | np.dtype[np.floating[Any]]
 OnLargeIndex = Literal["error", "ignore"]
+HASH_BITS = Check("an integer from 1 to 62", lambda value: is_integer(value) and 1 <= value <= 62, int, "N")
 
 
 @overload

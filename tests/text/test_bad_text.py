@@ -543,7 +543,7 @@ REFUSED = {
     "wrong suffix": ("a.gz", b"1 1:1\n"),
     "cut": ("a.gz", gzip.compress(b"1 1:1\n" * 99)[:-9]),
     "UTF-16": ("a", "1 1:1".encode("utf-16")),
-    "bad line": ("a", b"x\n" + b"1 1:1\n" * 1_000_000),
+    "bad line": ("a", b"1 x\n" + b"1 1:1\n" * 1_000_000),
     "long line": ("a", b"1" * 3000),
     "long line in gzip": ("a.gz", gzip.compress(b"1" * 3000)),
 }

@@ -156,7 +156,7 @@ def test_the_format_that_is_given_counts_most_then_the_name():
     assert choose("a.csv", head, "svmlight") == "svmlight"
     assert choose("a.csv", head) == "csv"
     assert choose("a.txt", head) == choose("a", head) == "vw"
-    with pytest.raises(ValueError, match=r"format must be 'auto' or 'svmlight' or .* got 'arff'"):
+    with pytest.raises(ValueError, match=r"`format` must be 'auto' or 'svmlight' or .* got 'arff'"):
         choose("a", head, "arff")
 
 

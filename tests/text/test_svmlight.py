@@ -511,7 +511,7 @@ def test_hashing_takes_indices_as_written_and_still_refuses_one_twice(tmp_path):
 
 @pytest.mark.parametrize("hash_bits", [-1, 63, 64])
 def test_hash_bits_out_of_range_are_refused(tmp_path, hash_bits):
-    with pytest.raises(ValueError, match="hash_bits must be"):
+    with pytest.raises(ValueError, match="`hash_bits` must be None or an integer from 1 to 62"):
         read_svmlight(written(tmp_path / "a", b"1 3:1\n"), hash_bits=hash_bits)
 
 
