@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import IO
@@ -48,7 +49,7 @@ class Source:
         """Whether it is a file that can be read from any place, since it is not compressed."""
         if not self.is_regular:
             return False
-        with open(self.path, "rb") as file:
+        with self._opened() as file:
             file.seek(self.start)
             return detect_format(file.read(HEAD), self.path) is None
 
@@ -72,7 +73,7 @@ class Source:
         """Lines of the file before `start`.  They are counted only if something is wrong with a line."""
         count, left = 0, self.start
         if left:
-            with open(self.path, "rb", buffering=0) as file:
+            with self._opened() as file:
                 while left and (text := file.read(min(left, 1 << 20))):
                     count, left = count + text.count(b"\n"), left - len(text)
         return count
@@ -81,7 +82,7 @@ class Source:
         """A plain file as up to `pieces` sources of about the same size, cut at line ends; any other file as it is."""
         if pieces <= 1 or not self.is_plain:
             return [self]
-        with open(self.path, "rb") as file:
+        with self._opened() as file:
             first, last = self._range(file)
             cuts = [first]
             for piece in range(1, pieces):
@@ -92,7 +93,7 @@ class Source:
 
     def head(self, size: int) -> bytes:
         """The first bytes of its file."""
-        with open(self.path, "rb") as file:
+        with self._opened() as file:
             return file.read(size)
 
     def sample(self) -> bytes:
@@ -100,13 +101,22 @@ class Source:
         if not self.is_plain:
             return b""
         lines: list[bytes] = []
-        with open(self.path, "rb", buffering=0) as file:
+        with self._opened() as file:
             first, last = self._range(file)
             for place in range(1, SAMPLE_PLACES):
                 here = first + (last - first) * place // SAMPLE_PLACES
                 file.seek(here)
                 lines += file.read(min(SAMPLE_BYTES, last - here)).split(b"\n")[1:-1][:SAMPLE_LINES]
         return b"".join(line + b"\n" for line in lines)
+
+    @contextmanager
+    def _opened(self) -> Iterator[IO[bytes]]:
+        """Its file.  An error while it is read names it, too."""
+        try:
+            with open(self.path, "rb", buffering=0) as file:
+                yield file
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, self.path) from None
 
     def _range(self, file: IO[bytes]) -> tuple[int, int]:
         """The first byte that is meant, and the place behind the last one."""

@@ -193,7 +193,7 @@ def test_options_that_the_state_was_built_with_cannot_change():
     learner.reconfigure(rules.AROW(regularization=5.0), Training(epochs=3))
     assert learner.rule.regularization == 5.0
     for name, change in (("dtype", "float64"), ("initial_variance", 2.0), ("fit_intercept", False)):
-        with pytest.raises(ValueError, match=f"{name} cannot change"):
+        with pytest.raises(ValueError, match=f"`{name}` cannot change"):
             learner.reconfigure(rules.AROW(), Training(**{name: change}))
 
 

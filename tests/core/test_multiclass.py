@@ -332,8 +332,9 @@ def test_flags_of_several_labels(text):
     learned = trained(text, "-a", "cw", "--form", "variance", "--multiclass-update", "exact", "--n-constraints", "all")
     assert learned.training.multiclass_update == "exact"
     assert learned.training.n_constraints is None
-    for labels in ("1", "1,1.0", "1,2,2", "a,b,c"):
+    for labels in ("1", "1,1.0", "1,2,2", "a,a"):
         fail("train", text, "-m", text.with_name("m"), "--labels", labels, status=2)
+    assert "is not one of the labels a, b, c" in fail("train", text, "-m", text.with_name("m"), "--labels", "a,b,c")
 
 
 def test_an_inexact_exact_update_is_reported(text, monkeypatch):

@@ -444,7 +444,7 @@ def train_badly(folder, call, error):
         if outcome.status:
             message = explained(outcome.err)
             assert os.strerror(error) in message
-            assert "cache" in message or str(text) in message or str(model) in message
+            assert "cache" in message or str(text) in message or str(model) in message, message
             elsewhere = re.search("; the model is in (.*) instead", message)
             if elsewhere:
                 assert Path(elsewhere[1]).read_bytes() == new
