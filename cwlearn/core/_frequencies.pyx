@@ -96,5 +96,5 @@ def weigh_rows(
                 length = length_of(&room[0], n, norm) if n else 1
                 for k in range(n):
                     values[start + k] = <floating> (room[k] / length + (<double> extras[start + k] if more else 0))
-                squares[row] = squared_length(&values[0] + start, n)
+                squares[row] = squared_length(&values[start], n) if n else 0
     return n_documents
