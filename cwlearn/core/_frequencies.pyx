@@ -24,6 +24,7 @@ cdef enum:
     AHEAD = 48                               # entries whose counts are fetched early
     MOST = 0xFFFFFFFF
 cdef double[KNOWN] LOGARITHMS
+cdef int number
 for number in range(1, KNOWN):
     LOGARITHMS[number] = logarithm(number)
 

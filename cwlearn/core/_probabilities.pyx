@@ -40,6 +40,7 @@ cdef enum:
     POINTS = 2 * 8 * 32 + 2
 cdef double C2 = 1 / 2., C3 = 1 / 6., C4 = 1 / 24., C5 = 1 / 120., C6 = 1 / 720., C7 = 1 / 5040., C8 = 1 / 40320.
 cdef double[POINTS] GRID_CDF, GRID_PDF
+cdef int point
 for point in range(POINTS):
     GRID_CDF[point] = cdf(<double> point / STEPS - REACH)
     GRID_PDF[point] = exp(-(<double> point / STEPS - REACH) ** 2 / 2) / ROOT_2_PI

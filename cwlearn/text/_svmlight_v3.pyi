@@ -1,8 +1,12 @@
 from cwlearn.text._svmlight import BAD_LINE as BAD_LINE
 from cwlearn.text._svmlight import DONE as DONE
 from cwlearn.text._svmlight import LINE_BASE as LINE_BASE
+from cwlearn.text._svmlight import LONGEST_LABEL as LONGEST_LABEL
+from cwlearn.text._svmlight import NUMBERS as NUMBERS
 from cwlearn.text._svmlight import PADDING as PADDING
+from cwlearn.text._svmlight import TEXTS as TEXTS
 from cwlearn.text._svmlight import TOO_WIDE as TOO_WIDE
+from cwlearn.text._svmlight import UNLABELLED as UNLABELLED
 from cwlearn.text._svmlight import checksum_lines as checksum_lines
 from cwlearn.text._svmlight import choose_marks as choose_marks
 from cwlearn.text._svmlight import parse_rows as parse_rows
