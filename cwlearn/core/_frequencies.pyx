@@ -20,17 +20,24 @@ NORMS = {None: 0, "l1": 1, "l2": 2}
 cdef enum:
     BY_L1 = 1
     BY_L2 = 2
-    KNOWN = 8192                             # logarithms in a table
+    MOST_KNOWN = 1048576                     # logarithms in a table
     AHEAD = 48                               # entries whose counts are fetched early
     MOST = 0xFFFFFFFF
-cdef double[KNOWN] LOGARITHMS
-cdef int number
-for number in range(1, KNOWN):
-    LOGARITHMS[number] = logarithm(number)
+cdef double[MOST_KNOWN] LOGARITHMS           # of the numbers below `n_known`
+cdef int64_t n_known = 1
 
 
-cdef inline double log_of(int64_t number) noexcept nogil:
-    return LOGARITHMS[number] if number < KNOWN else logarithm(<double> number)
+cdef int64_t know_logarithms(int64_t wanted):
+    """Fill the table for the numbers below `wanted`, as far as it goes; return how many there are."""
+    global n_known
+    while n_known < min(wanted, MOST_KNOWN):
+        LOGARITHMS[n_known] = logarithm(<double> n_known)
+        n_known += 1
+    return n_known
+
+
+cdef inline double log_of(int64_t number, int64_t known) noexcept nogil:
+    return LOGARITHMS[number] if number < known else logarithm(<double> number)
 
 
 cdef inline double length_of(const double* values, Py_ssize_t n, int norm) noexcept nogil:
@@ -66,6 +73,7 @@ def weigh_rows(
     cdef Py_ssize_t nnz = indices.shape[0]
     cdef Py_ssize_t longest = room.shape[0]
     cdef int64_t n_features = counts.shape[0]
+    cdef int64_t known
     cdef double whole, length
     cdef uint32_t seen
     cdef bint more = extras.shape[0] > 0
@@ -79,11 +87,12 @@ def weigh_rows(
     for k in range(nnz):
         if not 0 <= indices[k] < n_features:
             raise ValueError("a column is out of range")
+    known = know_logarithms(2 + n_documents + (n_rows if count else 0))
     with nogil:
         for row in range(n_rows):
             start, n = indptr[row], indptr[row + 1] - indptr[row]
             n_documents += count
-            whole = 1 + log_of(1 + n_documents)
+            whole = 1 + log_of(1 + n_documents, known)
             for k in range(n):               # the counts lie anywhere in memory, also those of the next row
                 if start + k + AHEAD < nnz:
                     prefetch(&counts[indices[start + k + AHEAD]])
@@ -92,7 +101,7 @@ def weigh_rows(
                     seen += 1
                     counts[indices[start + k]] = seen
                 if weigh:
-                    room[k] = values[start + k] * (whole - log_of(1 + <int64_t> seen))
+                    room[k] = values[start + k] * (whole - log_of(1 + <int64_t> seen, known))
             if weigh:
                 length = length_of(&room[0], n, norm) if n else 1
                 for k in range(n):
