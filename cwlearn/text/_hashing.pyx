@@ -42,6 +42,9 @@ cdef extern from "text/_vectors.h":
     void cwlearn_tails(
         uint32_t* out, const uint32_t* states, const uint32_t* quads, uint32_t mask, uint32_t size, Py_ssize_t n,
     ) noexcept nogil
+    Py_ssize_t cwlearn_words(
+        uint32_t* hashes, const uint8_t* text, const uint32_t* bounds, Py_ssize_t words, Py_ssize_t low, Py_ssize_t high,
+    ) noexcept nogil
     void cwlearn_keys(uint32_t* keys, uint32_t columns, uint32_t signs, Py_ssize_t n) noexcept nogil
 
 cdef enum:

@@ -16,6 +16,7 @@ cdef bint add_word_ngrams(const Plan* s, Work* w) noexcept nogil:
     """The n-grams that begin at a token share the state of the hash."""
     cdef Py_ssize_t tokens = w.bounds.size
     cdef Py_ssize_t n, i
+    cdef Py_ssize_t first = 0                # of the tokens that are taken one by one
     cdef Py_ssize_t count = count_ngrams(s, tokens)
     cdef const uint32_t* bounds = w.bounds.data
     cdef uint32_t* key
@@ -23,8 +24,10 @@ cdef bint add_word_ngrams(const Plan* s, Work* w) noexcept nogil:
     cdef uint32_t state, size, done
     if not reserve(&w.keys, count):
         return False
-    key = w.keys.data
-    for i in range(tokens):
+    if w.text.size < <Py_ssize_t> 1 << 31:   # so that the vectors can have the places with a sign
+        first = cwlearn_words(w.keys.data, w.text.data, bounds, tokens, s.low, s.high)
+    key = w.keys.data + first * (s.high - s.low + 1)
+    for i in range(first, tokens):
         data = w.text.data + bounds[i]
         state = done = 0
         for n in range(s.low, highest(s, tokens - i) + 1):
