@@ -29,7 +29,7 @@ cdef bint sort_keys(Work* w, int bits) noexcept nogil:
     if n <= 24:
         sort_few(w.keys.data, n, n * n)
         return True
-    if not reserve(&w.spare, n - w.spare.size):
+    if not reserve(&w.spare, n):
         return False
     digit = 6
     while digit < 12 and <Py_ssize_t> 1 << digit < n:
@@ -94,7 +94,7 @@ cdef Py_ssize_t count_columns(Work* w) noexcept nogil:
     return columns
 
 
-cdef inline double weight_of(const Plan* s, int64_t sum) noexcept nogil:
+cdef double weight_of(const Plan* s, int32_t sum) noexcept nogil:
     if s.weighting == BY_PRESENCE:
         return 1
     if s.weighting == BY_COUNT or -1 <= sum <= 1:
@@ -119,31 +119,40 @@ cdef double norm_of(const Plan* s, const floating* weights, Py_ssize_t n) noexce
     return total if total != 0 else 1
 
 
+cdef Py_ssize_t sum_up(const uint32_t* keys, Py_ssize_t n, int32_t* indices, int32_t* sums) noexcept nogil:
+    """Columns of sorted keys and their sums; return how many.  There is no branch, as no processor would foresee it."""
+    cdef Py_ssize_t i
+    cdef Py_ssize_t last = 0                 # column
+    cdef int32_t sum = 0
+    cdef uint32_t is_new
+    for i in range(n):
+        is_new = i > 0 and (keys[i] ^ keys[i - 1]) > 1
+        last += is_new
+        sum = (sum & (<int32_t> is_new - 1)) + 1 - 2 * <int32_t> (keys[i] & 1)
+        indices[last] = <int32_t> (keys[i] >> 1)
+        sums[last] = sum
+    return last + 1 if n else 0
+
+
 cdef Py_ssize_t add_up(const Plan* s, Work* w, int32_t* indices, floating* values, bint single) noexcept nogil:
     """Columns and values of the sorted keys; return how many, -1 if there is no memory.  Sums of 0 stay."""
-    cdef Py_ssize_t i = 0
     cdef Py_ssize_t n = w.keys.size
-    cdef Py_ssize_t columns = 0
-    cdef uint32_t* keys = w.keys.data
-    cdef uint32_t column
-    cdef int64_t sum
+    cdef Py_ssize_t i, columns
+    cdef int32_t* sums
     cdef double norm
     cdef double* weights
+    if not reserve(&w.spare, n):
+        return -1
+    sums = <int32_t*> w.spare.data
     if floating is double:
         weights = values
     else:
         if not reserve(&w.weights, n):
             return -1
         weights = w.weights.data
-    while i < n:
-        column = keys[i] >> 1
-        sum = 0
-        while i < n and keys[i] >> 1 == column:
-            sum += 1 - 2 * <int64_t> (keys[i] & 1)
-            i += 1
-        indices[columns] = <int32_t> column
-        weights[columns] = weight_of(s, sum)
-        columns += 1
+    columns = sum_up(w.keys.data, n, indices, sums)
+    for i in range(columns):
+        weights[i] = s.weights[sums[i]] if -KNOWN_WEIGHTS <= sums[i] <= KNOWN_WEIGHTS else weight_of(s, sums[i])
     if floating is float and single:
         for i in range(columns):
             values[i] = <float> weights[i]
@@ -152,6 +161,10 @@ cdef Py_ssize_t add_up(const Plan* s, Work* w, int32_t* indices, floating* value
             values[i] = <float> (values[i] / norm)
         return columns
     norm = norm_of(s, weights, columns)
-    for i in range(columns):
-        values[i] = <floating> (weights[i] / norm)
+    if norm != 1:
+        for i in range(columns):
+            weights[i] /= norm
+    if floating is float:
+        for i in range(columns):
+            values[i] = <float> weights[i]
     return columns

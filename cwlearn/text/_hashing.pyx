@@ -43,7 +43,7 @@ cdef extern from "text/_vectors.h":
         uint32_t* out, const uint32_t* states, const uint32_t* quads, uint32_t mask, uint32_t size, Py_ssize_t n,
     ) noexcept nogil
     Py_ssize_t cwlearn_words(
-        uint32_t* hashes, const uint8_t* text, const uint32_t* bounds, Py_ssize_t words, Py_ssize_t low, Py_ssize_t high,
+        uint32_t* hashes, const uint8_t* text, const uint32_t* bounds, Py_ssize_t words, int low, int high,
     ) noexcept nogil
     void cwlearn_keys(uint32_t* keys, uint32_t columns, uint32_t signs, Py_ssize_t n) noexcept nogil
 
@@ -55,6 +55,8 @@ cdef enum:
     IS_SPACE = 2
     SIGMA = 0x3A3
     LONGEST = 1 << 30         # bytes of a document; places in it take 32 bits
+    MOST_NGRAMS = 0x7FFFFFFF  # of a document, so that sums take 32 bits with their sign
+    KNOWN_WEIGHTS = 256       # sums whose weights are in a table
 
 cdef Py_ssize_t MOST_TEXT = 3 << 30          # bytes of what becomes of it
 
@@ -88,6 +90,7 @@ cdef struct Plan:             # of Settings, for loops without the GIL
     bint mask                 # n_features is a power of two
     int bits                  # of a column
     int weighting
+    const double* weights     # of the sums from -KNOWN_WEIGHTS to KNOWN_WEIGHTS
     bint signs
     int norm
     bint lowercase
@@ -140,7 +143,7 @@ cdef int collect_keys(const Plan* s, Work* w) noexcept nogil:
         fits = add_spans(s, w, 0, w.bounds.size, s.low)
     else:
         fits = add_bounded_ngrams(s, w)
-    return FINE if fits and w.keys.size < <Py_ssize_t> 0xFFFFFFFF and sort_keys(w, s.bits) else NO_MEMORY
+    return FINE if fits and w.keys.size <= MOST_NGRAMS and sort_keys(w, s.bits) else NO_MEMORY
 
 
 cdef int next_document(

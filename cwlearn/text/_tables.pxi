@@ -125,13 +125,14 @@ cdef class Settings:
     cdef uint8_t[256] ascii_letter           # 1: an ASCII character that belongs to a token
     cdef uint8_t[128] ascii_space
     cdef uint8_t[128] ascii_lower
+    cdef double[2 * KNOWN_WEIGHTS + 1] weights
 
     def __init__(
         self, Tables tables not None, StopWords stop_words, *, int analyzer, int low, int high, int64_t n_features,
         int weighting, bint signs, int norm, bint lowercase, bint by_space,
     ):
         cdef Plan* s = &self.plan
-        cdef int c
+        cdef int c, sum
         if not (
             0 <= analyzer <= 2 and 1 <= low <= high and 1 <= n_features < 2**31 and 0 <= weighting <= 2
             and 0 <= norm <= 2
@@ -147,6 +148,9 @@ cdef class Settings:
         while s.bits < 31 and <uint32_t> 1 << s.bits < s.n_features:
             s.bits += 1
         s.weighting, s.signs, s.norm = weighting, signs, norm
+        for sum in range(-KNOWN_WEIGHTS, KNOWN_WEIGHTS + 1):
+            self.weights[KNOWN_WEIGHTS + sum] = weight_of(s, sum)
+        s.weights = self.weights + KNOWN_WEIGHTS
         s.lowercase, s.by_space = lowercase, by_space
         memset(self.ascii_letter, 0, 256)
         for c in range(128):

@@ -149,12 +149,13 @@ CWLEARN_VARIANT(_avx2, __attribute__((target("avx2"))))
    stands behind every word.  Three bytes behind the text are read.  The n-grams of a word share the state of the hash. */
 #include <immintrin.h>
 __attribute__((target("avx2"))) static ptrdiff_t cwlearn_words_avx2(
-    uint32_t *hashes, const uint8_t *text, const uint32_t *bounds, ptrdiff_t words, ptrdiff_t low, ptrdiff_t high) {
+    uint32_t *hashes, const uint8_t *text, const uint32_t *bounds, ptrdiff_t words, int low, int high) {
 #define CWLEARN_ROTATED8(x, bits) _mm256_or_si256(_mm256_slli_epi32(x, bits), _mm256_srli_epi32(x, 32 - (bits)))
 #define CWLEARN_MIXED8(k) _mm256_mullo_epi32( \
     CWLEARN_ROTATED8(_mm256_mullo_epi32(k, _mm256_set1_epi32((int) 0xcc9e2d51u)), 15), _mm256_set1_epi32(0x1b873593))
     const __m256i one = _mm256_set1_epi32(1), four = _mm256_set1_epi32(4), plus = _mm256_set1_epi32((int) 0xe6546b64u);
-    ptrdiff_t first, n;
+    ptrdiff_t first;
+    int n;
     for (first = 0; first + 7 + high <= words; first += 8) {
         const __m256i begin = _mm256_loadu_si256((const __m256i *) (bounds + first));
         __m256i state = _mm256_setzero_si256(), at = begin;

@@ -15,7 +15,7 @@ from sklearn.feature_extraction.text import HashingVectorizer as Original
 from sklearn.utils import murmurhash3_32
 
 from cwlearn.core.rows import as_rows
-from cwlearn.text._hashing import LONGEST_DOCUMENT, Names, Settings, Tables, hash_documents, murmur_of
+from cwlearn.text._hashing import LONGEST_DOCUMENT, Names, Settings, Tables, choose_vectors, hash_documents, murmur_of
 from cwlearn.text.batch import Buffers
 from cwlearn.text.characters import Characters
 from cwlearn.text.hashing import BY_SPACE_PATTERN, Hasher, HashingSettings, documents_in, documents_of
@@ -149,6 +149,28 @@ def test_rows_in_float32_are_those_in_float64_rounded_with_the_squares_of_a_chec
         matrix.indptr, matrix.indices, matrix.data = rows.indptr.astype(np.int32), rows.indices, rows.values
         checked = as_rows(matrix, rows.values.dtype)
         assert checked.squares.tobytes() == rows.squares.tobytes()
+
+
+@pytest.mark.parametrize("ngram_range", [(1, 1), (1, 2), (2, 2), (3, 7), (9, 40)])
+def test_long_documents_have_the_columns_of_scikit_learn_with_wide_vectors_and_without(ngram_range):
+    """Eight words are hashed at once, whose lengths differ; the last ones are hashed one by one."""
+    rng = random.Random(0)
+    words = [
+        "".join(rng.choices("ab\u00e9\u4e2d\U00010400", k=rng.choice((2, 3, 4, 5, 8, 13, 40)))) for _ in range(200)
+    ]
+    documents = [" ".join(rng.choices(words, k=count)) for count in (*range(60), 1000)]
+    expected = Original(ngram_range=ngram_range, norm=None).transform(documents)
+    hasher = Hasher(HashingSettings(ngram_range=ngram_range, norm=None))
+    used = choose_vectors(True)
+    try:
+        for wide in (True, False):
+            choose_vectors(wide)
+            rows = hasher.rows(documents_of(documents), memory())
+            np.testing.assert_array_equal(rows.indptr, expected.indptr)
+            np.testing.assert_array_equal(rows.indices, expected.indices)
+            np.testing.assert_array_equal(rows.values, expected.data)
+    finally:
+        choose_vectors(used)
 
 
 def test_the_logarithm_of_counts_is_exact_to_the_last_place_or_nearly():
