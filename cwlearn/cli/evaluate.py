@@ -52,7 +52,8 @@ def _evaluate_labels(learner: Learner, batches: Iterable[tuple[Batch, Rows]]) ->
         for which, part in learner.parts(rows):
             margins = learner.margins(part, only_mean=not probabilistic)
             probabilities = learner.probabilities(*margins) if probabilistic else None
-            measures.add(true[which], learner.chosen(margins[0]), probabilities)
+            weights = None if batch.weights is None else batch.weights[which]
+            measures.add(true[which], learner.chosen(margins[0]), probabilities, weights)
     return measures.summary(probabilistic)
 
 
@@ -60,7 +61,7 @@ def _evaluate_regression(learner: Learner, batches: Iterable[tuple[Batch, Rows]]
     measures = RegressionMeasures()
     for batch, rows in batches:
         mean, variance = learner.margins(rows)
-        measures.add(batch.labels, mean, learner.deviations(variance))
+        measures.add(batch.labels, mean, learner.deviations(variance), batch.weights)
     return measures.summary()
 
 
@@ -69,6 +70,9 @@ def _print_regression(report: dict[str, Any]) -> None:
         return "-" if report[name] is None else format(factor * report[name], digits)
 
     put(f"root mean squared error {number('rmse', '.6g')}, mean absolute error {number('mae', '.6g')}")
+    if report["weight"] is not None:
+        errors = f"{number('weighted_rmse', '.6g')} and {number('weighted_mae', '.6g')}"
+        put(f"weighted by importance: {errors} (sum of importances {report['weight']:,.6g})")
     put(f"R2 {number('r2', '.4f')} ({report['rows']:,} rows)")
     put(
         f"log loss {number('log_loss', '.4f')}; {number('within_one_deviation', '.1f', 100)} % within one deviation of "
@@ -81,6 +85,9 @@ def _print_labels(report: dict[str, Any]) -> None:
         return "-" if fraction is None else f"{100 * fraction:.2f} %"
 
     put(f"error {percent(report['error'])} ({report['mistakes']:,} of {report['rows']:,} rows)")
+    if report["weight"] is not None:
+        weighted = percent(report["weighted_error"])
+        put(f"weighted by importance {weighted} (sum of importances {report['weight']:,.6g})")
     put()
     put(f"{'label':>10} {'rows':>10} {'precision':>10} {'recall':>10}")
     for name, counts in report["labels"].items():

@@ -23,6 +23,28 @@ def places(rows: int) -> Iterator[tuple[int, int]]:
         start = stop
 
 
+class WeightedSums:
+    """The sum of the weights of rows, and weighted sums of other numbers; nothing as long as all weights are 1."""
+
+    def __init__(self, size: int) -> None:
+        self._total, self._sums, self._differ = 0.0, np.zeros(size), False
+
+    def add(self, weights: NDArray[np.float64] | None, *numbers: NDArray[Any]) -> None:
+        """Add rows, and numbers of each; the weights are 1 if there are none."""
+        self._differ |= weights is not None
+        ones = np.ones(len(numbers[0])) if weights is None else weights
+        self._total += float(ones.sum())
+        self._sums += [float(ones @ of_rows) for of_rows in numbers]
+
+    @property
+    def total(self) -> float | None:
+        return self._total if self._differ else None
+
+    def mean(self, number: int) -> float | None:
+        """The mean of one of the numbers; None without weights, or if they are all 0."""
+        return float(self._sums[number] / self._total) if self._differ and self._total else None
+
+
 class Measures:
     """Counts by true and predicted label; log loss and calibration if there are probabilities."""
 
@@ -31,11 +53,17 @@ class Measures:
         self._pairs: Counter[int] = Counter()  # rows by the numbers of both labels; with many labels few pairs occur
         self.log_loss_sum = 0.0
         self.bins = np.zeros((BINS, 3))  # rows, sum of the probability of the prediction, rows predicted correctly
+        self._weighted = WeightedSums(1)  # of mistakes
 
     def add(
-        self, true: NDArray[np.int64], predicted: NDArray[np.int64], probabilities: NDArray[np.float64] | None = None
+        self,
+        true: NDArray[np.int64],
+        predicted: NDArray[np.int64],
+        probabilities: NDArray[np.float64] | None = None,
+        weights: NDArray[np.float64] | None = None,
     ) -> None:
-        """Add rows: their true and predicted labels, as numbers from 0, and the probability of each label."""
+        """Add rows: their true and predicted labels, as numbers from 0, the probability of each label, and weights."""
+        self._weighted.add(weights, true != predicted)
         pairs, counts = np.unique(len(self.names) * true + predicted, return_counts=True)
         self._pairs.update(dict(zip(pairs.tolist(), counts.tolist(), strict=True)))
         if probabilities is None:
@@ -71,6 +99,8 @@ class Measures:
             "rows": rows,
             "mistakes": rows - right,
             "error": _part(rows - right, rows),
+            "weight": self._weighted.total,
+            "weighted_error": self._weighted.mean(0),
             "labels": {
                 name: {
                     "rows": of_label[z],
@@ -113,8 +143,15 @@ class RegressionMeasures:
         self.has_deviations = True  # every deviation is positive
         self._center = 0.0  # the first target; sums of squares around 0 might cancel
         self._sums = np.zeros(2)  # of target - center and its square
+        self._weighted = WeightedSums(2)  # of squared and absolute errors
 
-    def add(self, true: NDArray[np.float64], predicted: NDArray[np.float64], deviations: NDArray[np.float64]) -> None:
+    def add(
+        self,
+        true: NDArray[np.float64],
+        predicted: NDArray[np.float64],
+        deviations: NDArray[np.float64],
+        weights: NDArray[np.float64] | None = None,
+    ) -> None:
         if not len(true):
             return
         if not self.rows:
@@ -124,6 +161,7 @@ class RegressionMeasures:
             error, away = np.abs(predicted - true), true - self._center
             self.absolute += float(error.sum())
             self.squared += float((error**2).sum())
+            self._weighted.add(weights, error**2, error)
             self._sums += (away.sum(), (away**2).sum())
             self.has_deviations &= bool((deviations > 0).all())
             if self.has_deviations:
@@ -144,7 +182,11 @@ class RegressionMeasures:
                 "within_one_deviation": float(self.within[0]) / rows if self.has_deviations else np.nan,
                 "within_two_deviations": float(self.within[1]) / rows if self.has_deviations else np.nan,
             }
-        return {"rows": self.rows, **{name: value if np.isfinite(value) else None for name, value in metrics.items()}}
+            for name, mean in (("weighted_rmse", self._weighted.mean(0)), ("weighted_mae", self._weighted.mean(1))):
+                metrics[name] = np.nan if mean is None else mean
+            metrics["weighted_rmse"] = float(np.sqrt(metrics["weighted_rmse"]))
+        finite = {name: value if np.isfinite(value) else None for name, value in metrics.items()}
+        return {"rows": self.rows, "weight": self._weighted.total, **finite}
 
 
 def _part(count: int, total: int) -> float | None:

@@ -844,6 +844,35 @@ def test_evaluate_prints_a_report(text, model):
     assert outcome.err == ""
 
 
+def test_evaluate_weighs_rows_by_the_importances_of_vowpal_wabbit(tmp_path):
+    train, test, model = tmp_path / "a.vw", tmp_path / "b.vw", tmp_path / "m.npz"
+    train.write_text("1 |a x y\n-1 |a z\n" * 5)
+    test.write_text("1 2 |a x\n1 0.5 |a z\n-1 |a z y\n-1 0 |a x\n-1 3 |a x\n")
+    succeed("train", train, "-m", model, "--quiet")
+    facts = succeed("evaluate", test, "-m", model, "--json").json
+    assert (facts["rows"], facts["mistakes"], facts["error"]) == (5, 3, 0.6)
+    assert (facts["weight"], facts["weighted_error"]) == (6.5, pytest.approx(3.5 / 6.5))
+    out = succeed("evaluate", test, "-m", model).out
+    assert "error 60.00 % (3 of 5 rows)\nweighted by importance 53.85 % (sum of importances 6.5)\n" in out
+    facts = succeed("evaluate", train, "-m", model, "--json").json
+    assert facts["weight"] is None
+    assert facts["weighted_error"] is None
+    assert "importance" not in succeed("evaluate", train, "-m", model).out
+
+
+def test_evaluate_weighs_a_regression_by_importances(tmp_path):
+    train, test, model = tmp_path / "a.vw", tmp_path / "b.vw", tmp_path / "m.npz"
+    train.write_text("1.5 |a x\n-2 |a z\n" * 20)
+    test.write_text("1 2 |a x\n-1 |a z\n")
+    succeed("train", train, "-m", model, "--task", "regression", "--quiet")
+    first, second = map(float, succeed("predict", test, "-m", model).out.split())
+    facts = succeed("evaluate", test, "-m", model, "--json").json
+    assert facts["weight"] == 3
+    assert facts["weighted_mae"] == pytest.approx((2 * abs(first - 1) + abs(second + 1)) / 3, rel=1e-6)
+    assert facts["weighted_rmse"] == pytest.approx(((2 * (first - 1) ** 2 + (second + 1) ** 2) / 3) ** 0.5, rel=1e-6)
+    assert "(sum of importances 3)" in succeed("evaluate", test, "-m", model).out
+
+
 def test_a_label_without_rows_or_predictions_has_no_recall_or_precision(text, model):
     text.write_text("+1 1:1\n" * 3)
     facts = succeed("evaluate", text, "-m", model, "--json").json

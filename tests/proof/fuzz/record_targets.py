@@ -8,8 +8,10 @@ import math
 
 import numpy as np
 
-from cwlearn.text._records import BAD_RECORD, DONE, STRING, end_of_last_record, end_of_record
-from cwlearn.text._vw import split_vw
+from cwlearn.text import json_errors, svmlight_errors
+from cwlearn.text._fields import add_fields, columns_of
+from cwlearn.text._records import BAD_RECORD, DONE, MISSING, NUMBER, STRING, end_of_last_record, end_of_record
+from cwlearn.text._vw import name_vw, split_vw
 from cwlearn.text.csv_errors import csv_fields, find_csv_flaw
 from cwlearn.text.formats import FORMATS, choose, detect, wrong_format_hint
 from cwlearn.text.json_errors import find_json_flaw, json_field_flaw
@@ -118,6 +120,54 @@ def vw_records(data: bytes) -> None:
     if status == BAD_RECORD:
         line = text[place - PADDING :].split(b"\n", 1)[0]
         _check_flaw(find_vw_flaw(line, labelled=False), line)
+    if n_features < 1 << 16:
+        names: dict[int, dict[str, int]] = {}
+        every = np.full((n_features + 7) // 8, 255, np.uint8)
+        name_vw(padded(text), PADDING, PADDING + len(text), n_features, every, names)
+        assert {*indices[: bounds[-1]].tolist()} <= {*names} <= {*range(n_features)}
+        assert all(count > 0 for counts in names.values() for count in counts.values())
+
+
+def field_features(data: bytes) -> None:
+    """Further fields as features: the same rows as by dictionaries, from cells of JSON and of CSV."""
+    choice = data[0] if data else 0
+    names = [b"a", b"b", b"price"][: 1 + choice % 3]
+    decimals, beside, n_features = choice & 4 > 0, choice & 8 > 0, 3 + choice // 16 * 37
+    pattern = svmlight_errors.DECIMAL if decimals else json_errors.DECIMAL
+    cells = data[1:].split(b"\n")
+    n_rows = len(cells) // len(names)
+    bounds = np.cumsum([0, *map(len, cells)])
+    shape = len(names), n_rows
+    starts, stops = (bounds[at : at + n_rows * len(names)].reshape(shape, order="F").copy() for at in (0, 1))
+    kinds, expected = np.full(shape, STRING, np.uint8), []
+    for row in range(n_rows):
+        entries = {column: [0.5, 0.0] for column in range(row % 3)}
+        for field, name in enumerate(names):
+            cell = cells[row * len(names) + field]
+            is_number = pattern.fullmatch(cell) is not None
+            if not decimals:
+                kinds[field, row] = NUMBER if is_number else STRING if cell else MISSING
+            value = float(cell) if is_number else 1.0 if cell else 0.0
+            value = abs(value) if math.isinf(value) else value  # the sign of what is out of range does not matter
+            if value:
+                (column,) = columns_of([name if is_number else name + b"=" + cell], n_features)
+                entries.setdefault(column, [0.0, 0.0])[1] += value
+        expected.append(sorted((column, *values) for column, values in entries.items()))
+    indptr = np.cumsum([0, *(row % 3 for row in range(n_rows))])
+    indices = np.array([column for row in range(n_rows) for column in range(row % 3)], np.int32)
+    room = len(indices) + n_rows * len(names) + 1
+    new_indptr, new_indices, values = np.empty(n_rows + 1, np.int64), np.empty(room, np.int32), np.empty(room)
+    extras, squares = np.empty(room if beside else 0), np.empty(n_rows)
+    nnz = add_fields(
+        *(new_indptr, new_indices, values, extras, squares, indptr, indices, np.full(len(indices), 0.5)),
+        *(np.frombuffer(b"".join(cells) + b" ", np.uint8), starts, stops, kinds, names, decimals, n_features),
+    )
+    assert nnz == new_indptr[-1] == sum(map(len, expected))
+    sums = values[:nnz] + extras[:nnz] if beside else values[:nnz]
+    of_rows = [(column, value + extra) for row in expected for column, value, extra in row]
+    assert new_indptr.tolist() == [0, *itertools.accumulate(map(len, expected))]
+    assert new_indices[:nnz].tolist() == [column for column, _ in of_rows]
+    np.testing.assert_array_equal(sums, [value for _, value in of_rows])
 
 
 def formats(data: bytes) -> None:

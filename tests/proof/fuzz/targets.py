@@ -370,5 +370,6 @@ TARGETS = {
     "csv": record_targets.csv_records,
     "lines": record_targets.line_records,
     "vw": record_targets.vw_records,
+    "fields": record_targets.field_features,
     "formats": record_targets.formats,
 }
