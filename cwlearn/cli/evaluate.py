@@ -15,7 +15,7 @@ from cwlearn.core.metrics import Measures, RegressionMeasures
 from cwlearn.core.rows import Rows
 from cwlearn.errors import DataError
 from cwlearn.text.batch import Batch
-from cwlearn.text.labels import Labels
+from cwlearn.text.labels import Labels, Targets
 from cwlearn.text.sources import Source
 from cwlearn.utils.messages import put, put_json
 
@@ -58,8 +58,9 @@ def _evaluate_labels(learner: Learner, batches: Iterable[tuple[Batch, Rows]]) ->
 
 
 def _evaluate_regression(learner: Learner, batches: Iterable[tuple[Batch, Rows]]) -> dict[str, Any]:
-    measures = RegressionMeasures()
+    measures, targets = RegressionMeasures(), Targets()
     for batch, rows in batches:
+        targets.add(batch)
         mean, variance = learner.margins(rows)
         measures.add(batch.labels, mean, learner.deviations(variance), batch.weights)
     return measures.summary()

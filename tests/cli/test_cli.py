@@ -873,6 +873,17 @@ def test_evaluate_weighs_a_regression_by_importances(tmp_path):
     assert "(sum of importances 3)" in succeed("evaluate", test, "-m", model).out
 
 
+def test_evaluate_reads_the_targets_of_documents(tmp_path):
+    data, model = tmp_path / "a.jsonl", tmp_path / "m.npz"
+    data.write_text('{"text": "fine film", "label": 1.5}\n{"text": "bad film", "label": -2}\n' * 20)
+    succeed("train", data, "-m", model, "--task", "regression", "--quiet")
+    first, second = map(float, succeed("predict", data, "-m", model).out.split()[:2])
+    facts = succeed("evaluate", data, "-m", model, "--json").json
+    assert facts["mae"] == pytest.approx((abs(first - 1.5) + abs(second + 2)) / 2, abs=1e-7)
+    data.write_text('{"text": "fine film", "label": "good"}\n')
+    assert f"{data}:1: target good is not a number" in fail("evaluate", data, "-m", model)
+
+
 def test_a_label_without_rows_or_predictions_has_no_recall_or_precision(text, model):
     text.write_text("+1 1:1\n" * 3)
     facts = succeed("evaluate", text, "-m", model, "--json").json

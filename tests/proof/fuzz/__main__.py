@@ -1,6 +1,6 @@
 """Run a target with atheris.
 
-    python -m tests.proof.fuzz text|model|csr|json|csv|lines|vw|fields|formats [--runs N] [--seconds S] [--corpus FOLDER]
+    python -m tests.proof.fuzz text|model|csr|json|csv|lines|vw|fields|formats [--runs N] [--seconds S] [--corpus DIR]
 
 New branches of Python code guide the search.  With `python -m tests.proof.sanitized fuzz ...` those of compiled code do
 so, too, under the address and undefined-behaviour sanitizers.  An input that takes a second of the processor, crashes,
