@@ -15,7 +15,7 @@ from cwlearn.core.metrics import Measures, RegressionMeasures
 from cwlearn.core.rows import Rows
 from cwlearn.errors import DataError
 from cwlearn.text.batch import Batch
-from cwlearn.text.labels import Labels, Targets
+from cwlearn.text.labels import Labels
 from cwlearn.text.sources import Source
 from cwlearn.utils.messages import put, put_json
 
@@ -58,7 +58,7 @@ def _evaluate_labels(learner: Learner, batches: Iterable[tuple[Batch, Rows]]) ->
 
 
 def _evaluate_regression(learner: Learner, batches: Iterable[tuple[Batch, Rows]]) -> dict[str, Any]:
-    measures, targets = RegressionMeasures(), Targets()
+    measures, targets = RegressionMeasures(), Labels.of(learner)
     for batch, rows in batches:
         targets.add(batch)
         mean, variance = learner.margins(rows)

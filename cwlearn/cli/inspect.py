@@ -136,7 +136,7 @@ def _print_facts(path: str, learner: Learner, facts: dict[str, Any]) -> None:
     put(f"features   {facts['features']:,}{moved}{hashed}")
     if learner.documents is not None:
         options = {item.name: getattr(learner.documents, item.name) for item in fields(learner.documents)}
-        put(f"documents  {_named_values({name: value for name, value in options.items() if value is not None})}")
+        put(f"documents  {_named_values({name: value for name, value in options.items() if value not in (None, ())})}")
     error = facts["progressive_error"]
     put(f"learned    {facts['rows']:,} rows, {facts['updates']:,} updates, progressive error {error:.4f}")
     if learner.several:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,7 @@ class Labels:
         self.fixed = texts is not None and not guessed  # there are no others
         self.texts: dict[Label, str] = dict(texts or {})
         self.counts: dict[Label, int] = {}
+        self._places: dict[Label, int] = {}  # of the first labels; `places` adds those of the others
         self.reset_counts()
 
     @classmethod
@@ -83,6 +85,13 @@ class Labels:
         """The texts, in the order of the values."""
         return [self.texts[label] for label in sorted(self.texts)]
 
+    @property
+    def places(self) -> dict[Label, int]:
+        """The place of each label in the order of their first occurrence."""
+        known = len(self._places)
+        self._places.update({label: place for place, label in enumerate(islice(self.texts, known, None), known)})
+        return self._places
+
     # -- labels of rows ------------------------------------------------------------------------------------------------
 
     def numbers(self, labels: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -117,13 +126,12 @@ class Labels:
                     row = int(np.argmax(batch.labels == number))
                     raise batch.row_error(row, f"label {name} is not one of the labels {listed(self.names)}")
                 self.texts[name], self.counts[name] = name, 0
-        places = {label: place for place, label in enumerate(self.texts)}
-        numbers = batch.labels.astype(np.int64)
+        places, numbers = self.places, batch.labels.astype(np.int64)
         for name, count in zip(batch.label_names, np.bincount(numbers).tolist(), strict=False):
             self.counts[name] += count
         batch.labels = np.array([places[name] for name in batch.label_names], np.float64)[numbers]
         batch.label_names = None  # they are places among all labels now
-        return str(list(self.texts)[known]) if len(self) > known else None
+        return str(next(islice(self.texts, known, None))) if len(self) > known else None
 
     def _add_numbers(self, batch: Batch) -> str | None:
         uncounted = self._count(batch.labels)
