@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
@@ -27,6 +28,7 @@ from cwlearn.estimators.scw import SCWClassifier
 from cwlearn.estimators.vectorizer import HashingVectorizer
 from cwlearn.text.documents import settings_of
 from cwlearn.text.hashing import HashingSettings
+from cwlearn.text.records_in_memory import rows_of_records
 
 
 class _Vectorizer(HashingVectorizer):
@@ -186,15 +188,21 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if classifier.__sklearn_is_fitted__():  # a parameter that is set after that is for the next fit
             learner = classifier._learner
             documents, hash_bits = learner.documents or documents, learner.hash_bits
-        X = _Vectorizer(settings_of(documents, hash_bits)).transform(texts)
+        try:
+            X = _Vectorizer(settings_of(documents, hash_bits)).transform(texts)
+        except AttributeError as error:  # as scikit-learn has it: 'int' object has no attribute 'lower'
+            raise TypeError(f"expected a list or a column of strings; one of them is not a string ({error})") from None
         return X.astype(row_dtype(*classifier._options()[:2]), copy=False)
 
     def _scored(self, texts: Any) -> Any:
         """The texts as the model takes them."""
         classifier = self._fitted
-        self._check_fields(classifier)
+        learner = classifier._learner
+        if learner.documents is not None and learner.documents.fields:
+            rows = learner.weighed(rows_of_records(texts, learner.documents, learner.hash_bits, learner.state.dtype))
+            return csr_matrix((rows.values, rows.indices, rows.indptr), (rows.n_rows, rows.n_features))
         X = self._matrix(texts, classifier)
-        return X if classifier._learner.frequencies is None else _changed(X, classifier._learner.weighed)
+        return X if learner.frequencies is None else _changed(X, learner.weighed)
 
     def _adopt(self, classifier: LinearClassifier, frequencies: Frequencies | None = None) -> Self:
         """Become the estimator of a fitted classifier, whose model knows its documents from now on."""
@@ -212,8 +220,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if documents is not None and documents.fields:
             names = ", ".join(documents.fields)
             raise ValueError(
-                f"expected documents with the fields {names}, got texts alone: this model can only read files "
-                f"(`cwlearn predict`)"
+                f"this model has learned the fields {names}, too: only files have these, see `cwlearn.train`"
             )
 
     @classmethod
@@ -241,7 +248,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted.classes_
 
     def predict(self, texts: Any) -> NDArray[Any]:
-        """Predict the label of each text."""
+        """Predict the label of each text, or of each dictionary if the model has learned further fields of files."""
         return self._fitted.predict(self._scored(texts))
 
     def decision_function(self, texts: Any) -> NDArray[np.float64]:

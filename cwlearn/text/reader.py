@@ -225,7 +225,7 @@ class Reader:
             return None
         names = self.reading.with_names(self.documents)
         labelled = self.label_type != UNLABELLED and self.needs_labels
-        return [*([names.label] if labelled else []), *_split(names.text), *names.fields]
+        return [*([names.label] if labelled else []), *names_in(names.text), *names.fields]
 
     def _parser(self, head: bytes, has_table: bool = False) -> Parser:
         """The parser for a text that begins so."""
@@ -255,7 +255,7 @@ class Reader:
         options = reading.with_names(self.documents)
         labelled = self.label_type != UNLABELLED and (self.needs_labels or format == "text")
         delimiter, header = (",", True) if format == "parquet" else (reading.delimiter, reading.header)
-        texts = _split(options.text)
+        texts = names_in(options.text)
         try:
             records = records_of(format, head, options.label, texts, options.fields, labelled, delimiter, header, name)
         except DataError as error:
@@ -321,6 +321,6 @@ def cut(source: Source, pieces: int, format: str = AUTO) -> list[Source]:
     return source.split(pieces)
 
 
-def _split(names: str) -> tuple[str, ...]:
+def names_in(names: str) -> tuple[str, ...]:
     """Names with commas between them."""
     return tuple(part.strip() for part in names.split(","))

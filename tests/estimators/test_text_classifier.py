@@ -223,3 +223,9 @@ def test_options_that_change_after_fit_do_not_change_the_model():
     assert everything(model.partial_fit(TEXTS, LABELS)._learner) == everything(again._learner)
     other = classifier(ngram_range=(1, 1), analyzer="char", idf=False, hash_bits=12)
     assert everything(model.fit(TEXTS, LABELS)._learner) == everything(other.fit(TEXTS, LABELS)._learner)
+
+
+def test_what_is_no_text_is_refused():
+    model = TextClassifier().fit(["a fine film", "a dull one"], ["good", "bad"])
+    with pytest.raises(TypeError, match="expected a list or a column of strings; one of them is not a string"):
+        model.predict(["fine", 5])

@@ -190,8 +190,52 @@ def test_data_without_fields_are_refused(tmp_path):
     (tmp_path / "b.csv").write_text("label,text,lang\ngood,word1,en\n")
     assert "expected a field 'stars' in the header" in fail("evaluate", tmp_path / "b.csv", "-m", model)
     texts = package.load(model)
-    with pytest.raises(ValueError, match="expected documents with the fields stars, lang, got texts alone"):
+    with pytest.raises(
+        ValueError, match="record 0: expected a dictionary with the fields text, stars, lang, got 'word1'"
+    ):
         texts.predict(["word1"])
+    with pytest.raises(ValueError, match="this model has learned the fields stars, lang, too"):
+        texts.partial_fit(["word1"], ["good"])
+
+
+@pytest.mark.parametrize("options", [[], ["--no-idf", "--norm", "none"]])
+def test_a_model_with_fields_predicts_dictionaries_as_it_predicts_files(tmp_path, options):
+    path, model, names = write(tmp_path, "jsonl", records()), tmp_path / "m.npz", ("stars", "lang", "seen")
+    succeed("train", path, "-m", model, "--fields", ",".join(names), "--hash-bits", BITS, *options)
+    margins = [line.split()[1:] for line in succeed("predict", path, "-m", model, "--margin").out.splitlines()]
+    estimator = package.load(model)
+    given = [{name: value for name, value in record.items() if name != "label"} for record in records()]
+    mean, variance = estimator.margin(given)
+    assert [[f"{m:.9g}", f"{v:.9g}"] for m, v in zip(mean.tolist(), variance.tolist(), strict=True)] == margins
+    assert estimator.predict([]).tolist() == []
+    assert (
+        len(estimator.predict([{"text": "word1", "stars": np.int64(5)}, {"text": "word2", "stars": np.float32(2)}]))
+        == 2
+    )
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ({"stars": 5}, "record 1: expected a field 'text'"),
+        ({"text": "a", "stars": [5]}, "record 1: expected a number, a text, true, false or null in field 'stars'"),
+        ({"text": "a", "stars": float("nan")}, "record 1: expected a number or null, found NaN"),
+        ({"text": "a", "stars": 1e39}, "record 1: the number 1e\\+39 in field 'stars' is out of range"),
+        ({"text": "\ud800"}, "record 1: expected a pair of surrogates"),
+    ],
+)
+def test_a_bad_dictionary_is_named_by_its_number(tmp_path, record, message):
+    path, model = write(tmp_path, "jsonl", records()), tmp_path / "m.npz"
+    succeed("train", path, "-m", model, "--fields", "stars")
+    with pytest.raises(ValueError, match=message):
+        package.load(model).predict([{"text": "fine"}, record, {"text": "fine"}])
+
+
+def test_dictionaries_have_plain_values(tmp_path):
+    path, model = write(tmp_path, "jsonl", records()), tmp_path / "m.npz"
+    succeed("train", path, "-m", model, "--fields", "stars")
+    with pytest.raises(TypeError, match=r"expected texts, numbers, booleans or None in records, got \{1\}"):
+        package.load(model).predict([{"text": "fine", "stars": {1}}])
 
 
 @pytest.mark.parametrize(
