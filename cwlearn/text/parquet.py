@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from cwlearn.errors import DataError
@@ -26,6 +26,7 @@ class ParquetText(io.RawIOBase):
     def __init__(self, raw: io.FileIO, columns: Sequence[str], path: str) -> None:
         try:
             import pyarrow
+            import pyarrow.compute
             from pyarrow import csv, parquet
         except ImportError:
             raise DataError(
@@ -37,20 +38,35 @@ class ParquetText(io.RawIOBase):
             self._file = parquet.ParquetFile(raw, pre_buffer=False)
         except (pyarrow.ArrowException, OSError) as error:
             raise DataError(f"damaged Parquet data: {error}", path) from None
-        self._check(columns)
+        self._paths = self._checked_paths(columns)
         self._columns = list(columns)
         self._left = memoryview((",".join(map(quoted, columns)) + "\n").encode())
         self._parts = self._texts()
         self.n_rows = 0  # read so far
 
-    def _check(self, columns: Sequence[str]) -> None:
-        schema = self._file.schema_arrow
+    def _checked_paths(self, columns: Sequence[str]) -> list[list[str]]:
+        """The column of each name; in a structure, a dot leads to its fields, as it does in JSON."""
+        known = self._fields_in([], self._file.schema_arrow)
+        names = [".".join(path) for path, _ in known]
+        paths = []
         for name in columns:
-            if schema.names.count(name) != 1:
-                raise DataError(unknown_field(name, schema.names, "the file"), self._path)
-            kind = schema.field(name).type
+            if names.count(name) != 1:
+                raise DataError(unknown_field(name, names, "the file"), self._path)
+            path, kind = known[names.index(name)]
             if self._pyarrow.types.is_nested(kind):
                 raise DataError(f"expected texts, numbers or booleans in field {name!r}, found {kind}", self._path)
+            paths.append(path)
+        return paths
+
+    def _fields_in(self, parents: list[str], fields: Iterable[Any]) -> list[tuple[list[str], Any]]:
+        """The paths and types of fields, and of those in structures."""
+        found = []
+        for field in fields:
+            path = [*parents, field.name]
+            found.append((path, field.type))
+            if self._pyarrow.types.is_struct(field.type):
+                found += self._fields_in(path, [field.type.field(k) for k in range(field.type.num_fields)])
+        return found
 
     def _texts(self) -> Iterator[memoryview]:
         options = self._csv.WriteOptions(include_header=False, quoting_style="all_valid")
@@ -60,7 +76,7 @@ class ParquetText(io.RawIOBase):
                 batch = next(batches, None)
                 if batch is None:
                     return
-                arrays = [self._as_text(batch.column(name)) for name in self._columns]
+                arrays = [self._as_text(batch.column(path[0]), path[1:]) for path in self._paths]
                 sink = self._pyarrow.BufferOutputStream()
                 table = self._pyarrow.table(arrays, names=self._columns)
                 self._csv.write_csv(table, sink, options)
@@ -70,8 +86,10 @@ class ParquetText(io.RawIOBase):
             self.n_rows += len(batch)
             yield memoryview(sink.getvalue()).cast("B")
 
-    def _as_text(self, column: Any) -> Any:
-        """A column as texts; an empty one for null, since a row of nulls would be an empty line."""
+    def _as_text(self, column: Any, within: list[str]) -> Any:
+        """A column, or a field within it, as texts, empty for null, since a row of nulls would be an empty line."""
+        if within:
+            column = self._pyarrow.compute.struct_field(column, within)
         if self._pyarrow.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         return column.cast(self._pyarrow.string()).fill_null("")

@@ -135,3 +135,35 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     tracemalloc.stop()
     assert most < 16e6  # of 40 MB of text
     assert peak < 60e6
+
+
+def test_a_dot_leads_into_a_structure_as_in_json(tmp_path):
+    rows = [
+        {
+            "meta": {"body": {"text": row["text"]}, "class": row["label"]},
+            "lang": {"code": [None, "en", "de"][number % 3]},
+        }
+        for number, row in enumerate(documents(300))
+    ]
+    rows[4]["lang"] = None
+    lines = tmp_path / "a.jsonl"
+    lines.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    models = []
+    for data in (write(tmp_path / "a.parquet", rows), lines):
+        models.append(tmp_path / f"{data.name}.npz")
+        names = ("--text", "meta.body.text", "--label", "meta.class", "--fields", "lang.code")
+        succeed("train", data, "-m", models[-1], *names)
+    one, other = map(model_file.load, models)
+    assert bits(one) == bits(other)
+
+
+def test_a_structure_is_no_text_and_a_wrong_field_of_it_gets_a_hint(tmp_path):
+    rows = [{"text": "a", "label": "b", "meta": {"lang": "en"}}, {"text": "c", "label": "d", "meta": {"lang": "de"}}]
+    path, model = write(tmp_path / "a.parquet", rows), tmp_path / "m.npz"
+    message = fail("train", path, "-m", model, "--fields", "meta")
+    assert "expected texts, numbers or booleans in field 'meta', found struct<lang: " in message
+    message = fail("train", path, "-m", model, "--fields", "meta.lag")
+    assert (
+        "expected a field 'meta.lag' in the file, found text, label, meta, meta.lang; did you mean 'meta.lang'?"
+        in message
+    )
