@@ -11,9 +11,6 @@ import numpy as np
 
 from cwlearn.core.parameters import one_of, require
 from cwlearn.text import compression
-from cwlearn.text._records import end_of_record
-from cwlearn.text.csv_errors import csv_fields
-from cwlearn.text.record_errors import RecordFlaw
 from cwlearn.text.svmlight_errors import DECIMAL
 
 NAMES = {  # of all formats, as messages say them
@@ -183,6 +180,10 @@ def _has_header(head: bytes, delimiter: bytes) -> bool:
 
 def _records(head: bytes, delimiter: int) -> list[list[bytes]]:
     """The fields of the first records; empty if one is not CSV."""
+    from cwlearn.text._records import end_of_record  # which svmlight text does not need
+    from cwlearn.text.csv_errors import csv_fields
+    from cwlearn.text.record_errors import RecordFlaw
+
     text = np.frombuffer(head, np.uint8)
     records: list[list[bytes]] = []
     place = 0
