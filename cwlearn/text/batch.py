@@ -44,7 +44,7 @@ class Parser(Protocol):
         """The label of the record at this place, as it is written."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Buffers:
     """The memory that one batch is read and parsed in.  It is reused for later batches."""
 
@@ -59,7 +59,7 @@ class Buffers:
         return array
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Batch:
     """The rows of a chunk of text, or those before the line that ended it.
 

@@ -165,7 +165,7 @@ class Reader:
         next_line = next_record = 1
         any_row = False
         with closing(chunks), closing(self._batches(chunks, parser)) as batches:
-            hint = wrong_format_hint(chunks.peek(HEAD_BYTES), parser.name) if self.documents is not None else ""
+            head = chunks.peek(HEAD_BYTES) if self.documents is not None else b""
             for batch in batches:
                 batch.first_line = 1 if batch.chunk.is_first else next_line
                 batch.first_record = 1 if batch.chunk.is_first else next_record
@@ -174,7 +174,7 @@ class Reader:
                 yield batch
                 any_row = any_row or batch.rows.n_rows > 0
                 if batch.fault is not None:
-                    if hint and not any_row:
+                    if not any_row and (hint := wrong_format_hint(head, parser.name)):
                         batch.fault.what += f"; {hint}"
                     raise batch.line_error(batch.fault, batch.n_lines)
 

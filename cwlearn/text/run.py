@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 OTHER_TEXT = "the data have changed: they do not begin with the lines that the checkpoint has learned from"
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Run:
     """One training: its options, and what has been counted so far."""
 
