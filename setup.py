@@ -48,9 +48,12 @@ RECORD_PARTS = [
 ]
 VW_PARTS = [*PARSER_PARTS, "text/_murmur.pxd", "text/_scan.h", "text/_vw_rows.pxi"]
 FIELD_PARTS = [*PARSER_PARTS, "text/_growing.pxd", "text/_murmur.pxd"]
+# What Cython adds to modules that take arrays, compiled once for all of them. Runs once for each call, not in loops.
+SHARED = "cwlearn._cython_shared"
+SHARED_FLAGS = [*FLAGS, "-O1"]
 VARIANTS: dict[str, list[str]] = {"": []}
 if sys.platform == "win32":
-    FLAGS = PARSER_FLAGS = KERNEL_FLAGS = []
+    FLAGS = PARSER_FLAGS = KERNEL_FLAGS = SHARED_FLAGS = []
 elif platform.machine() in ("x86_64", "AMD64"):
     VARIANTS["_v3"] = ["-march=x86-64-v3"]
 
@@ -71,18 +74,25 @@ def extensions(name: str, flags: list[str], parts: list[str], variants: dict[str
     ]
 
 
-MODULES = [
+MODULES = [  # those that take longest to compile first, so that no core is idle while the last one is compiled
     *extensions("_kernels", KERNEL_FLAGS, KERNEL_PARTS, VARIANTS),
-    *extensions("text/_svmlight", PARSER_FLAGS, PARSER_PARTS, VARIANTS),
     *extensions("text/_hashing", [], HASHER_PARTS, {"": []}),
     *extensions("text/_records", [], RECORD_PARTS, {"": []}),
-    *extensions("text/_vw", [], VW_PARTS, {"": []}),
+    *extensions("text/_svmlight", PARSER_FLAGS, PARSER_PARTS, VARIANTS),
     *extensions("text/_fields", [], FIELD_PARTS, {"": []}),
+    *extensions("text/_vw", [], VW_PARTS, {"": []}),
     *extensions("core/_frequencies", [], ["_logarithm.pxd", "_squares.pxd"], {"": []}),
+    Extension(SHARED, [], define_macros=MACROS, extra_compile_args=SHARED_FLAGS),
     *extensions("core/_probabilities", [], [], {"": []}),
 ]
 CORES = os.cpu_count() or 1
 setup(
-    ext_modules=cythonize(MODULES, compiler_directives=DIRECTIVES, force=DEBUG or TRACED, nthreads=CORES),
+    ext_modules=cythonize(
+        MODULES,
+        compiler_directives=DIRECTIVES,
+        force=DEBUG or TRACED,
+        nthreads=CORES,
+        shared_utility_qualified_name=SHARED,
+    ),
     options={"build_ext": {"parallel": CORES}},
 )

@@ -19,8 +19,6 @@ from cwlearn.core.parameters import COUNT
 from cwlearn.core.states.base import LinearState, Weights
 from cwlearn.core.weights import heaviest
 from cwlearn.errors import UsageError, listed, shown
-from cwlearn.text.naming import words_of
-from cwlearn.text.reader import Reader
 from cwlearn.utils.messages import put, put_json
 
 EXAMPLE = """\
@@ -73,6 +71,9 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _find_words(learner: Learner, summary: WeightSummary | None, path: str) -> None:
     """Find the words behind the columns that are printed."""
+    from cwlearn.text.naming import words_of  # which a model alone does not need
+    from cwlearn.text.reader import Reader
+
     if learner.documents is None or summary is None:
         raise UsageError("--names-from is for a model of documents, and this one has learned rows of numbers")
     columns = np.unique(summary.columns)

@@ -27,12 +27,11 @@ from cwlearn.core.parameters import LEVEL, POSITIVE, SEED
 from cwlearn.core.rule import Rule
 from cwlearn.core.rules import RULES, TASKS
 from cwlearn.core.states.base import Statistics, new_statistics
-from cwlearn.core.text_options import OF_FILES, TextOptions
+from cwlearn.core.text_options import DEFAULT_NAMES, OF_FILES, TextOptions
 from cwlearn.core.training import Training
 from cwlearn.errors import DataError, ModelError, UsageError, listed, shown
 from cwlearn.parallel.sharing import Sharing
 from cwlearn.text.labels import labels_for
-from cwlearn.text.naming import DEFAULT_NAMES, name_columns
 from cwlearn.text.reader import Reading, has_documents
 from cwlearn.text.resources import Resources
 from cwlearn.text.run import Run
@@ -209,7 +208,8 @@ def _learn_alone(
         with monitor.handling_ctrl_c():
             learner = run.train()
             monitor.ended(run)
-            _name_columns(learner, run, arguments.names)
+            if learner.documents is not None:
+                _name_columns(learner, run, arguments.names)
             save_model(learner, arguments.model)
     except KeyboardInterrupt:
         say(_interruption(run, monitor, checkpoint, arguments.model))
@@ -219,6 +219,8 @@ def _learn_alone(
 
 def _name_columns(learner: Learner, run: Run, most: int) -> None:
     """Keep the words of the heaviest columns.  The model is saved even if the data cannot be read once more."""
+    from cwlearn.text.naming import name_columns  # which rows of numbers do not need
+
     try:
         name_columns(learner, run.reader(), most)
     except (OSError, DataError) as error:

@@ -7,13 +7,12 @@ import math
 from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn.core.class_labels import label_text
-from cwlearn.core.frequencies import Frequencies
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.probabilities import mean_outcome
 from cwlearn.core.rows import Rows
@@ -24,6 +23,9 @@ from cwlearn.core.states.factory import blocks_of, new_state
 from cwlearn.core.text_options import TextOptions
 from cwlearn.core.training import Training, check_update
 from cwlearn.utils.locks import ForkSafeLock
+
+if TYPE_CHECKING:
+    from cwlearn.core.frequencies import Frequencies
 
 SCORES_AT_ONCE = 1 << 22  # rows x labels that are scored together
 
@@ -121,6 +123,8 @@ class Model:
         """Have learned documents, and not rows of numbers."""
         self.documents, self.hash_bits = documents, hash_bits
         if documents.idf and self.frequencies is None:
+            from cwlearn.core.frequencies import Frequencies  # which other models do not need
+
             self.frequencies = Frequencies(1 << hash_bits, documents.norm)
 
     def weighed(self, rows: Rows) -> Rows:

@@ -81,7 +81,7 @@ def load(path: str | os.PathLike[str], max_memory: int | None = None) -> Learner
         return model.restored()
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class OpenModel:
     """An open model file: a learner without the numbers of its state, and these numbers, still in the file."""
 

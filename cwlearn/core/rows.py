@@ -15,7 +15,7 @@ from cwlearn.errors import DataError
 from cwlearn.native import check_rows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Rows:
     """Sound CSR rows: `indptr` rises from 0 to nnz, columns rise strictly within a row, values are finite."""
 

@@ -11,6 +11,7 @@ from cwlearn.core.parameters import BOOLEAN, NOTHING, Check, Options, is_integer
 DEFAULT_PATTERN = r"(?u)\b\w\w+\b"  # of scikit-learn: two or more letters, digits or underscores
 BY_SPACE_PATTERN = r"\S+"
 DEFAULT_BITS = 20
+DEFAULT_NAMES = 1000  # columns whose words a model keeps
 # Columns depend on the hash, and on how tokens are made.  A change of either makes old models wrong, so that a model
 # says which it was trained with, and another one is refused.
 TOKENS = {"hash": "murmur3-32", "version": 1}

@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from cwlearn.core.rows import Rows
 from cwlearn.core.text_options import TextOptions
 from cwlearn.errors import DataError
-from cwlearn.text._records import intern_spans
 from cwlearn.text.chunks import Beginning, Chunk
-from cwlearn.text.record_errors import find_label_flaw
 
 NO_INDEX = 2**63 - 1  # the lowest index where there is none
 
@@ -25,6 +23,13 @@ class Parser(Protocol):
     @property
     def name(self) -> str:
         """The name of the format."""
+
+    @property
+    def lines_are_records(self) -> bool:
+        """Whether a text can be cut at any line end."""
+
+    def end_of_last_record(self, text: NDArray[np.uint8], first: int, filled: int) -> int:
+        """The place behind the last whole record."""
 
     def parse(self, chunk: Chunk, buffers: Buffers, max_bad: int) -> Batch:
         """The rows of a chunk, without up to `max_bad` bad records; the next bad record ends the batch."""
@@ -39,7 +44,7 @@ class Parser(Protocol):
         """The label of the record at this place, as it is written."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Buffers:
     """The memory that one batch is read and parsed in.  It is reused for later batches."""
 
@@ -54,7 +59,7 @@ class Buffers:
         return array
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Batch:
     """The rows of a chunk of text, or those before the line that ended it.
 
@@ -184,6 +189,9 @@ class Batch:
 
 def unfit_labels(text: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which of these parts of a text cannot be labels."""
+    from cwlearn.text._records import intern_spans  # which labels that are numbers do not need
+    from cwlearn.text.record_errors import find_label_flaw
+
     labels, first_rows = intern_spans(text, starts, stops)
     spans = (text[starts[row] : stops[row]].tobytes() for row in first_rows)
     unfit = np.array([find_label_flaw(b"", span) is not None for span in spans], bool)
@@ -194,6 +202,8 @@ def intern_labels(
     text: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], list[str]]:
     """The places of labels, which are parts of a text, among the different ones, and these."""
+    from cwlearn.text._records import intern_spans  # which labels that are numbers do not need
+
     labels, first_rows = intern_spans(text, starts, stops)
     names = [text[starts[row] : stops[row]].tobytes().decode("utf-8") for row in first_rows]
     return labels.astype(np.float64), names

@@ -47,7 +47,7 @@ class Beginning:
         return Beginning(self.lines + lines, (shifted + checksum) % (1 << 64))
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Chunk:
     """Whole lines of one source: text[start:stop], between paddings.  A place is an offset into `text`."""
 

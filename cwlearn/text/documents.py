@@ -71,6 +71,13 @@ class DocumentParser:
     hash_bits: int
     dtype: np.dtype[Any]
 
+    @property
+    def lines_are_records(self) -> bool:
+        return self.format.lines_are_records
+
+    def end_of_last_record(self, text: NDArray[np.uint8], first: int, filled: int) -> int:
+        return self.format.end_of_last_record(text, first, filled)
+
     @cached_property
     def hasher(self) -> Hasher:
         return Hasher(settings_of(self.options, self.hash_bits))

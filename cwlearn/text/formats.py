@@ -11,9 +11,6 @@ import numpy as np
 
 from cwlearn.core.parameters import one_of, require
 from cwlearn.text import compression
-from cwlearn.text._records import end_of_record
-from cwlearn.text.csv_errors import csv_fields
-from cwlearn.text.record_errors import RecordFlaw
 from cwlearn.text.svmlight_errors import DECIMAL
 
 NAMES = {  # of all formats, as messages say them
@@ -47,19 +44,20 @@ HEAD_BYTES = 1 << 16  # that are enough to detect a format
 MOST_LINES = 50  # that are looked at
 DELIMITERS = b",;\t|"
 
+# Patterns, compiled when they are first used: a file whose suffix says its format needs none of them.
 BLANK = rb"[ \t\v\f]"
 NUMBER = rb"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
 PAIRS = rb"\+?[0-9]++:" + NUMBER + rb"(?:" + BLANK + rb"++\+?[0-9]++:" + NUMBER + rb")*+"
 QUERY = rb"(?:qid:[+-]?[0-9]++(?:" + BLANK + rb"++|$))?"
 SVMLIGHT = [  # a line without its comment: with features, perhaps without a label; or with a number as label alone
-    re.compile(rb"(?:[^ \t\v\f:|]++" + BLANK + rb"++)?" + QUERY + PAIRS),
-    re.compile(NUMBER + rb"(?:" + BLANK + rb"++|$)" + QUERY),
+    rb"(?:[^ \t\v\f:|]++" + BLANK + rb"++)?" + QUERY + PAIRS,
+    NUMBER + rb"(?:" + BLANK + rb"++|$)" + QUERY,
 ]
-NEARLY_SVMLIGHT = re.compile(NUMBER + rb"(?![^ \t\v\f])|(?:\S++\s++)?\S*[0-9]:")  # how a line with an error may begin
-CUT_WORD = re.compile(rb"(?:\+?[0-9]*+(?::[0-9.eE+-]*+)?|q|qi|qid|qid:[0-9]*+)$")  # the last word of a line that is cut
-LABEL = re.compile(rb"(?<!\S)__label__")
-OBJECT = re.compile(rb'\[?[ \t]*+\{[ \t\r\n]*+["}]')
-HEADER = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*+(?:[ .:/()-]++[A-Za-z0-9_]++){0,3}+\)?")
+NEARLY_SVMLIGHT = NUMBER + rb"(?![^ \t\v\f])|(?:\S++\s++)?\S*[0-9]:"  # how a line with an error may begin
+CUT_WORD = rb"(?:\+?[0-9]*+(?::[0-9.eE+-]*+)?|q|qi|qid|qid:[0-9]*+)$"  # the last word of a line that is cut
+LABEL = rb"(?<!\S)__label__"
+OBJECT = rb'\[?[ \t]*+\{[ \t\r\n]*+["}]'
+HEADER = rb"[A-Za-z_][A-Za-z0-9_]*+(?:[ .:/()-]++[A-Za-z0-9_]++){0,3}+\)?"
 COMMON_NAMES = frozenset(  # of columns, which tell a header from a record
     b"label labels class category target sentiment topic y id text texts document content body message review sentence"
     b" title comment summary description".split()
@@ -82,7 +80,7 @@ def choose(path: str | os.PathLike[str], head: bytes, given: str = AUTO) -> str:
     found = suffix_format(path) or detect(head)
     if found is None:
         lines = _data_lines(head)
-        of_words = bool(lines) and not _most(lines, lambda line: NEARLY_SVMLIGHT.match(line) is not None)
+        of_words = bool(lines) and not _most(lines, lambda line: re.match(NEARLY_SVMLIGHT, line) is not None)
         found = "text" if of_words and ".txt" in PurePath(os.fspath(path).lower()).suffixes else "svmlight"
     return found
 
@@ -92,14 +90,14 @@ def detect(head: bytes) -> str | None:
     if head.startswith(b"PAR1"):
         return "parquet"
     head = head.removeprefix(b"\xef\xbb\xbf")
-    if OBJECT.match(head.lstrip()):
+    if re.match(OBJECT, head.lstrip()):
         return "jsonl"
     lines = _data_lines(head)
     if not lines:
         return None
     if _most(lines, _is_svmlight) or (b"\n" not in head and _is_svmlight(_without_cut_word(lines[0]))):
         return "svmlight"
-    if _most(lines, lambda line: LABEL.search(line) is not None):
+    if _most(lines, lambda line: re.search(LABEL, line) is not None):
         return "fasttext"
     if _most(lines, _is_vw):
         return "vw"
@@ -148,13 +146,13 @@ def _most(lines: Sequence[bytes], matches: Callable[[bytes], bool]) -> bool:
 
 def _is_svmlight(line: bytes) -> bool:
     data = line.partition(b"#")[0].strip()
-    return any(pattern.fullmatch(data) for pattern in SVMLIGHT)
+    return any(re.fullmatch(pattern, data) for pattern in SVMLIGHT)
 
 
 def _without_cut_word(line: bytes) -> bytes:
     """The only line of a head, which may be cut, without its last word if that may be a part of svmlight."""
     before, blank, last = line.replace(b"\t", b" ").rpartition(b" ")
-    return before if blank and CUT_WORD.match(last) else line
+    return before if blank and re.match(CUT_WORD, last) else line
 
 
 def _is_vw(line: bytes) -> bool:
@@ -174,7 +172,7 @@ def _has_header(head: bytes, delimiter: bytes) -> bool:
     if len(records) < 2 or len(records[0]) < 2 or len({len(record) for record in records}) > 1:
         return False
     header = [name.strip() for name in records[0]] if delimiter == b"\t" else records[0]
-    if len(set(header)) < len(header) or not all(HEADER.fullmatch(name) and len(name) <= 60 for name in header):
+    if len(set(header)) < len(header) or not all(re.fullmatch(HEADER, name) and len(name) <= 60 for name in header):
         return False
     if len(header) == 2 and delimiter == b"\t":  # it may be a label and text
         return any(name.lower() in COMMON_NAMES for name in header)
@@ -183,6 +181,10 @@ def _has_header(head: bytes, delimiter: bytes) -> bool:
 
 def _records(head: bytes, delimiter: int) -> list[list[bytes]]:
     """The fields of the first records; empty if one is not CSV."""
+    from cwlearn.text._records import end_of_record  # which svmlight text does not need
+    from cwlearn.text.csv_errors import csv_fields
+    from cwlearn.text.record_errors import RecordFlaw
+
     text = np.frombuffer(head, np.uint8)
     records: list[list[bytes]] = []
     place = 0

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from cwlearn.core.learner import Learner
 from cwlearn.core.states.base import LinearState
+from cwlearn.core.text_options import DEFAULT_NAMES
 from cwlearn.core.weights import heaviest
 from cwlearn.text.documents import DocumentParser
 from cwlearn.text.formats import AUTO
@@ -17,7 +18,6 @@ from cwlearn.text.reader import Reader, cut
 from cwlearn.text.sources import Source, total_size
 from cwlearn.text.vw import VwParser
 
-DEFAULT_NAMES = 1000  # columns whose words a model keeps
 MOST_WORDS = 8  # of a column, the most frequent ones
 SAMPLE_BYTES = 1 << 23  # of the documents that are looked at, if they are longer
 SAMPLE_PIECES = 32  # which lie all over the files

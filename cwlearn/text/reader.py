@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -19,16 +19,17 @@ from cwlearn.errors import DataError
 from cwlearn.text._svmlight import UNLABELLED
 from cwlearn.text.batch import Batch, Buffers, Parser
 from cwlearn.text.chunks import CHUNK_BYTES, MARK, Chunk, ChunkReader
-from cwlearn.text.documents import DocumentParser
 from cwlearn.text.formats import AUTO, FORMATS, choose, wrong_format_hint
-from cwlearn.text.records import can_be_cut, records_of
 from cwlearn.text.sources import Paths, Source, as_sources
 from cwlearn.text.svmlight import SvmlightParser
 from cwlearn.text.svmlight_errors import Grammar, label_type
 from cwlearn.text.text_file import peek
-from cwlearn.text.vw import VwParser
 from cwlearn.utils.machine import usable_cores
 from cwlearn.utils.pipeline import in_order
+
+if TYPE_CHECKING:
+    from cwlearn.text.documents import DocumentParser
+    from cwlearn.text.vw import VwParser
 
 HEAD_BYTES = 1 << 16  # of a text, that show its format
 Unsorted = Literal["error", "sort"]
@@ -164,7 +165,7 @@ class Reader:
         next_line = next_record = 1
         any_row = False
         with closing(chunks), closing(self._batches(chunks, parser)) as batches:
-            hint = wrong_format_hint(chunks.peek(HEAD_BYTES), parser.name) if self.documents is not None else ""
+            head = chunks.peek(HEAD_BYTES) if self.documents is not None else b""
             for batch in batches:
                 batch.first_line = 1 if batch.chunk.is_first else next_line
                 batch.first_record = 1 if batch.chunk.is_first else next_record
@@ -173,7 +174,7 @@ class Reader:
                 yield batch
                 any_row = any_row or batch.rows.n_rows > 0
                 if batch.fault is not None:
-                    if hint and not any_row:
+                    if not any_row and (hint := wrong_format_hint(head, parser.name)):
                         batch.fault.what += f"; {hint}"
                     raise batch.line_error(batch.fault, batch.n_lines)
 
@@ -204,8 +205,7 @@ class Reader:
         except BaseException:
             chunks.close()
             raise
-        if isinstance(parser, DocumentParser):
-            chunks.end_of_last_record = parser.format.end_of_last_record
+        chunks.end_of_last_record = parser.end_of_last_record
         return chunks, parser
 
     def samples(self) -> Iterator[Batch]:
@@ -214,8 +214,7 @@ class Reader:
             if not source.is_plain or not (head := source.head(HEAD_BYTES)):
                 continue
             parser = self._parser(head)
-            cannot_cut = isinstance(parser, DocumentParser) and not parser.format.lines_are_records
-            if not cannot_cut and (lines := source.sample()):
+            if parser.lines_are_records and (lines := source.sample()):
                 chunk = Chunk.of_lines(lines, source)
                 yield self._parse(parser, chunk, Buffers(chunk.text))
 
@@ -247,6 +246,9 @@ class Reader:
         return SvmlightParser(grammar, self.dtype, self.hash_bits, self.queries)
 
     def _document_parser(self, format: str, head: bytes) -> DocumentParser:
+        from cwlearn.text.documents import DocumentParser  # which svmlight text does not need
+        from cwlearn.text.records import records_of
+
         name, reading = self.sources[0].name, self.reading
         if self.documents is None:
             raise DataError(f"documents ({format}), and the model was trained on rows of numbers", name)
@@ -264,6 +266,8 @@ class Reader:
         return DocumentParser(format, records, options, self._document_bits, self.dtype)
 
     def _vw_parser(self) -> VwParser:
+        from cwlearn.text.vw import VwParser  # which svmlight text does not need
+
         name = self.sources[0].name
         if self.documents is None:
             raise DataError("named features (vw), and the model was trained on rows of numbers", name)
@@ -316,6 +320,8 @@ class Reader:
 
 def cut(source: Source, pieces: int, format: str = AUTO) -> list[Source]:
     """A source as up to `pieces` sources, if it can be cut at line ends; else as it is."""
+    from cwlearn.text.records import can_be_cut  # which a source that stays whole does not need
+
     if pieces <= 1 or not source.is_plain or not can_be_cut(choose(source.path, source.head(HEAD_BYTES), format)):
         return [source]
     return source.split(pieces)

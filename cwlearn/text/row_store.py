@@ -111,7 +111,7 @@ class MemoryStore:
         pass
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Block:
     """Where some rows are in the file."""
 

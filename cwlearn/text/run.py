@@ -10,12 +10,11 @@ from collections.abc import Generator
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.core.frequencies import Frequencies
 from cwlearn.core.learner import Learner
 from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
@@ -33,10 +32,13 @@ from cwlearn.text.sources import Paths, as_sources, fingerprint, total_size
 from cwlearn.text.weighing import learn_weighed
 from cwlearn.utils.machine import free_memory
 
+if TYPE_CHECKING:
+    from cwlearn.core.frequencies import Frequencies
+
 OTHER_TEXT = "the data have changed: they do not begin with the lines that the checkpoint has learned from"
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Run:
     """One training: its options, and what has been counted so far."""
 
@@ -307,6 +309,8 @@ class Run:
         documents = batch.documents
         if documents is not None and documents.idf:
             if self._frequencies is None:
+                from cwlearn.core.frequencies import Frequencies  # which other data do not need
+
                 self._frequencies = Frequencies(batch.n_features, documents.norm)
             self._frequencies.count(batch.rows)
 

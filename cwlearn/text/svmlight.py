@@ -17,7 +17,7 @@ from cwlearn.errors import DataError
 from cwlearn.native import parse_rows
 from cwlearn.text._svmlight import BAD_LINE, TEXTS, TOO_WIDE
 from cwlearn.text.batch import NO_INDEX, Batch, Buffers, intern_labels
-from cwlearn.text.chunks import Chunk
+from cwlearn.text.chunks import Chunk, end_of_last_line
 from cwlearn.text.svmlight_errors import Grammar, find_flaw, find_overflow
 
 
@@ -44,6 +44,8 @@ class SvmlightParser:
     hash_bits: int = 0
     with_queries: bool = False
     name: ClassVar[str] = "svmlight"
+    lines_are_records: ClassVar[bool] = True
+    end_of_last_record = staticmethod(end_of_last_line)
 
     def parse(self, chunk: Chunk, buffers: Buffers, max_bad: int) -> Batch:
         """The rows of a chunk, without up to `max_bad` bad lines; the next bad line ends the batch.

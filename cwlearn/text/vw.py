@@ -15,7 +15,7 @@ from cwlearn.text import record_errors
 from cwlearn.text._records import BAD_RECORD, MISSING
 from cwlearn.text._vw import name_vw, split_vw
 from cwlearn.text.batch import NO_INDEX, Batch, Buffers, intern_labels, unfit_labels
-from cwlearn.text.chunks import Chunk
+from cwlearn.text.chunks import Chunk, end_of_last_line
 from cwlearn.text.vw_errors import find_vw_flaw, find_vw_label, find_vw_overflow
 
 
@@ -45,6 +45,8 @@ class VwParser:
     hash_bits: int
     dtype: np.dtype[Any]
     name: ClassVar[str] = "vw"
+    lines_are_records: ClassVar[bool] = True
+    end_of_last_record = staticmethod(end_of_last_line)
 
     def parse(self, chunk: Chunk, buffers: Buffers, max_bad: int) -> Batch:
         arrays = self._arrays(chunk, buffers)

@@ -207,7 +207,7 @@ def _replaceable_file(folder: int | None, name: str) -> os.stat_result | None:
     return status
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _Target:
     """The place of a file that is to be replaced or created."""
 

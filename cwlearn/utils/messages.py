@@ -6,7 +6,6 @@ Every line is escaped here, so that nothing from a file reaches a terminal unesc
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 from typing import Any
 
@@ -20,6 +19,8 @@ def put(line: str = "") -> None:
 
 def put_json(report: dict[str, Any]) -> None:
     """Print the result as one line of JSON, which escapes by itself."""
+    import json  # which a text for people does not need
+
     print(json.dumps(report, allow_nan=False))
 
 

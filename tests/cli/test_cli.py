@@ -612,6 +612,9 @@ print("\\n", *sorted(sys.modules))
     modules = {name.split(".")[0] for name in loaded_names}
     assert "numpy" in modules
     assert not loaded_names & {"cwlearn.core.merging", "cwlearn.parallel.tasks", "cwlearn.parallel.shards"}
+    if suffix == "svm":
+        of_documents = ("_records", "_hashing", "_fields", "_vw", "documents", "records", "hashing", "naming", "vw")
+        assert not loaded_names & {"cwlearn.core._frequencies", *(f"cwlearn.text.{name}" for name in of_documents)}
     assert not modules & {"sklearn", "scipy", "dask", "matplotlib", "pandas", "tqdm", "joblib"}
 
 
