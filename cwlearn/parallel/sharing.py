@@ -17,7 +17,7 @@ class Sharing(Options):
         None,
         NOTHING | COUNT,
         "Train so many models at once, each on a shard (a file, or a part of one if there are fewer files), and merge "
-        "them. None: one model, from all rows in turn.",
+        "them. By default one model learns all rows in turn.",
     )
     scheduler: str | None = option(
         None,

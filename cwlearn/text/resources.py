@@ -30,11 +30,11 @@ class Resources(Options):
     memory: int | None = option(
         None,
         NOTHING | SIZE,
-        "Bytes for the rows between two epochs, and for weights whose number is not given; None: half of what is free. "
-        "With several workers, for each of them; None: 1G.",
+        "Bytes for the rows between two epochs, and for weights whose number is not given. By default half of what is "
+        "free; with several workers, 1G for each of them.",
     )
     threads: int | None = option(
-        None, NOTHING | THREADS, "Threads that parse text; None: one for each core that may be used."
+        None, NOTHING | THREADS, "Threads that parse text. By default one for each core that may be used."
     )
 
     def __post_init__(self) -> None:
