@@ -116,7 +116,7 @@ class Table:
         assert run.learner is not None
         statistics, before = run.learner.statistics, self._before
         if not before["rows"]:
-            show(f"{'error':>10} {'of the new':>10} {'rows':>12} {'updates':>12} {'features':>12}")
+            show(f"{'error':>10} {'newest':>10} {'rows':>12} {'updates':>12} {'features':>12}")
         if (last or statistics["rows"] >= self._next) and statistics["rows"] > before["rows"]:
             show(
                 f"{run.learner.progressive_error():10.6f} {run.learner.progressive_error(before):10.6f} "
