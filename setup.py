@@ -32,7 +32,15 @@ if not DEBUG and "-g" not in os.environ.get("CFLAGS", "").split():
 # The parser is faster if its short lists are not made vectors of, and if its loop has the registers for itself.
 PARSER_FLAGS = ["-fno-tree-slp-vectorize", "-fno-inline-functions-called-once"]
 KERNEL_FLAGS = ["-fno-inline-functions", "-fno-inline-functions-called-once"]
-KERNEL_PARTS = ["_cells.pxd", "_label_row.pxi", "_rules.pxd", "_scores.h", "_squares.pxd", "_subnormals.h"]
+KERNEL_PARTS = [
+    "_cells.pxd",
+    "_exact_labels.pxi",
+    "_label_row.pxi",
+    "_rules.pxd",
+    "_scores.h",
+    "_squares.pxd",
+    "_subnormals.h",
+]
 PARSER_PARTS = ["_squares.pxd", "_subnormals.h", "text/_decimals.pxi", "text/_svmlight.h", "text/_utf8.pxd"]
 HASHER_PARTS = [
     "_logarithm.pxd",
@@ -78,7 +86,7 @@ MODULES = [  # those that take longest to compile first, so that no core is idle
     *extensions("_kernels", KERNEL_FLAGS, KERNEL_PARTS, VARIANTS),
     *extensions("text/_hashing", [], HASHER_PARTS, {"": []}),
     *extensions("text/_records", [], RECORD_PARTS, {"": []}),
-    *extensions("text/_svmlight", PARSER_FLAGS, PARSER_PARTS, VARIANTS),
+    *extensions("text/_svmlight", PARSER_FLAGS, [*PARSER_PARTS, "text/_parsed_rows.pxi"], VARIANTS),
     *extensions("text/_fields", [], FIELD_PARTS, {"": []}),
     *extensions("text/_vw", [], VW_PARTS, {"": []}),
     *extensions("core/_frequencies", [], ["_logarithm.pxd", "_squares.pxd"], {"": []}),

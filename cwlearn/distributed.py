@@ -21,7 +21,7 @@ from cwlearn.estimators.training import fitted, inner_of
 from cwlearn.parallel.shards import ignore_progress
 from cwlearn.parallel.sharing import Sharing
 from cwlearn.parallel.sources import DaskShards, Pair, Path, checked_shards, named_shards
-from cwlearn.parallel.tasks import Plan, is_text
+from cwlearn.parallel.tasks import Plan, ShardResult, is_text
 from cwlearn.parallel.threads import LocalClient, train_in_threads
 from cwlearn.text.reader import Format, OnBadLine, Reading, Unsorted, cut
 from cwlearn.text.resources import Resources
@@ -203,11 +203,7 @@ def fit(
     [0, 1]
     """
     texts = estimator if isinstance(estimator, TextClassifier) else None
-    inner = estimator if texts is None else inner_of(texts)
-    if not isinstance(inner, Linear):
-        raise TypeError(f"expected a linear estimator of cwlearn, such as AROWClassifier(), got {estimator!r}")
-    if not callable(report):
-        raise TypeError(f"`report` must be callable, got {report!r}")
+    inner = _checked(estimator, estimator if texts is None else inner_of(texts), report)
     if client is not None:
         from cwlearn.parallel import cluster  # needs Dask, which threads do not
 
@@ -225,9 +221,9 @@ def fit(
     seed = int(check_random_state(inner.random_state).randint(2**31)) if training.shuffle else 0
     checked = checked_shards(shards)
     from_files = isinstance(checked, list) and is_text(checked[0])
-    if not from_files and texts is not None:
-        raise TypeError(f"a TextClassifier learns from files of documents, and these shards are matrices: {shards!r}")
     if not from_files:
+        if texts is not None:
+            raise TypeError(f"a TextClassifier learns from files of documents, and these are matrices: {shards!r}")
         _refuse_text_options(resources, reading)
     documents = None if texts is None else texts._documents()
     plan = Plan(
@@ -239,10 +235,24 @@ def fit(
         learner, result = train_in_threads(named, plan, sharing, base, report)
     else:
         learner, result = cluster.train_on_cluster(client, named, plan, sharing, base, report)
-    for failure in result.failures.values():
-        warnings.warn(f"shard left out: {failure}", stacklevel=2)
+    _warn_of(result)
     warn_of_unsolved(learner.statistics["unsolved"] - (base.statistics["unsolved"] if base else 0))
     return fitted(inner, texts, learner)
+
+
+def _checked(estimator: Any, inner: Any, report: Any) -> Linear:
+    """The estimator that learns, unless the arguments of `fit` are of wrong types."""
+    if not isinstance(inner, Linear):
+        raise TypeError(f"expected a linear estimator of cwlearn, such as AROWClassifier(), got {estimator!r}")
+    if not callable(report):
+        raise TypeError(f"`report` must be callable, got {report!r}")
+    return inner
+
+
+def _warn_of(result: ShardResult) -> None:
+    """Warn of shards that were left out."""
+    for failure in result.failures.values():
+        warnings.warn(f"shard left out: {failure}", stacklevel=3)
 
 
 def _refuse_text_options(*groups: Resources | Reading) -> None:

@@ -74,12 +74,8 @@ def add_flags(parser: Parser) -> None:
         help="classification (the default) or regression: whether a line begins with a label or with a number to "
         "predict",
     )
-    epochs: dict[int, list[str]] = {}
-    for rule in RULES.values():
-        epochs.setdefault(rule.default_epochs, []).append(rule.name)
-    defaults = ", ".join(f"{number} ({', '.join(names)})" for number, names in epochs.items())
     texts = {
-        "epochs": f"Passes over the rows. Default: {defaults}.",
+        "epochs": f"Passes over the rows. Default: {_default_epochs()}.",
         "shuffle": "Take the rows in a new random order in every epoch. Default: yes, except with one epoch, which "
         "takes the rows as they come and keeps none of them.",
     }
@@ -115,6 +111,14 @@ def add_flags(parser: Parser) -> None:
     add_options(parser.add_rare_group("documents"), TextOptions, without=("ngram_range", *OF_FILES))
     add_options(parser.add_rare_group("several workers"), Sharing, without=("workers",))
     add_options(parser.add_rare_group("reading"), Reading, without=USUAL_READING)
+
+
+def _default_epochs() -> str:
+    """The default of each algorithm, for its help text."""
+    epochs: dict[int, list[str]] = {}
+    for rule in RULES.values():
+        epochs.setdefault(rule.default_epochs, []).append(rule.name)
+    return ", ".join(f"{number} ({', '.join(names)})" for number, names in epochs.items())
 
 
 def run(arguments: argparse.Namespace) -> None:
