@@ -19,7 +19,7 @@ AUTO = one_of("auto")
 LOSS = one_of("hinge", "squared_hinge")
 DIAGONAL = "How the covariance stays diagonal: keep the diagonal of the precision"
 RELATIVE = (
-    "divided by initial_variance times the mean squared length of the rows seen so far, so that the scale of X does "
+    "divided by `initial_variance` times the mean squared length of the rows seen so far, so that the scale of X does "
     "not matter"
 )
 
@@ -72,7 +72,10 @@ class AdaptiveRule(SecondOrderRule):
     """AROW for labels and for targets."""
 
     regularization: float | Literal["auto"] = option(
-        "auto", POSITIVE | AUTO, f"The paper's r: larger learns more slowly and steadily. 'auto': 1/r is 1 {RELATIVE}."
+        "auto",
+        POSITIVE | AUTO,
+        "The paper's r: larger learns more slowly and steadily. 'auto' is `initial_variance` times the mean squared "
+        "length of the rows seen so far, so that the scale of X does not matter.",
     )
     projection: Literal["kl", "l2"] = option(
         "kl",

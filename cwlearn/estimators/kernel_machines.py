@@ -134,8 +134,8 @@ class KernelAROWClassifier(Weighted, Probabilistic, KernelClassifier):
     Parameters
     ----------
     regularization : float or "auto", default="auto"
-        The paper's r: larger learns more slowly and steadily. 'auto': 1/r is 1 divided by initial_variance
-        times the mean squared length of the rows seen so far, so that the scale of X does not matter.
+        The paper's r: larger learns more slowly and steadily. 'auto' is `initial_variance` times the mean
+        squared length of the rows seen so far, so that the scale of X does not matter.
     kernel : str or callable, default="rbf"
         Name of a kernel of scikit-learn, or a function of two dense matrices (n x d, m x d) that returns the n
         x m kernels of their rows. It must be positive definite.

@@ -22,7 +22,7 @@ class LogisticClassifier(Weighted, Probabilistic, LinearClassifier):
     bayesian : bool, default=True
         Keep a posterior over the weights (True) or use plain SGD (False).
     learning_rate : float or "auto", default="auto"
-        Step of plain SGD; the posterior has none. 'auto' is 1 divided by initial_variance times the mean
+        Step of plain SGD; the posterior has none. 'auto' is 1 divided by `initial_variance` times the mean
         squared length of the rows seen so far, so that the scale of X does not matter.
     covariance : {"diagonal", "full"}, default="diagonal"
         Shape of the covariance. 'diagonal' keeps one variance for each weight. 'full' keeps a float64 matrix of

@@ -18,7 +18,7 @@ class NHERDClassifier(Probabilistic, LinearClassifier):
     Parameters
     ----------
     C : float or "auto", default="auto"
-        Weight of the loss. 'auto' is 1 divided by initial_variance times the mean squared length of the rows
+        Weight of the loss. 'auto' is 1 divided by `initial_variance` times the mean squared length of the rows
         seen so far, so that the scale of X does not matter.
     covariance : {"diagonal", "full"}, default="diagonal"
         Shape of the covariance. 'diagonal' keeps one variance for each weight. 'full' keeps a float64 matrix of

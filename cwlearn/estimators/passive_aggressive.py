@@ -17,7 +17,7 @@ class PassiveAggressiveClassifier(Weighted, LinearClassifier):
     Parameters
     ----------
     C : float, "auto" or None, default="auto"
-        Weight of the slack; None allows no slack. 'auto' is 1 divided by initial_variance times the mean
+        Weight of the slack; None allows no slack. 'auto' is 1 divided by `initial_variance` times the mean
         squared length of the rows seen so far, so that the scale of X does not matter.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         'hinge' is PA-I, 'squared_hinge' is PA-II.

@@ -27,8 +27,8 @@ class AROWRegressor(LinearRegressor):
     Parameters
     ----------
     regularization : float or "auto", default="auto"
-        The paper's r: larger learns more slowly and steadily. 'auto': 1/r is 1 divided by initial_variance
-        times the mean squared length of the rows seen so far, so that the scale of X does not matter.
+        The paper's r: larger learns more slowly and steadily. 'auto' is `initial_variance` times the mean
+        squared length of the rows seen so far, so that the scale of X does not matter.
     projection : {"kl", "l2"}, default="kl"
         How the covariance stays diagonal: keep the diagonal of the precision ('kl') or of the covariance
         ('l2').

@@ -21,7 +21,7 @@ class SCWClassifier(Weighted, Probabilistic, LinearClassifier):
     confidence : float, default=0.99
         Probability (eta) with which each row should be classified correctly.
     C : float or "auto", default="auto"
-        Weight of the slack. 'auto' is 1 (for 'hinge': its root) divided by initial_variance times the mean
+        Weight of the slack. 'auto' is 1 (for 'hinge': its root) divided by `initial_variance` times the mean
         squared length of the rows seen so far, so that the scale of X does not matter.
     loss : {"hinge", "squared_hinge"}, default="squared_hinge"
         'hinge' is SCW-I, 'squared_hinge' is SCW-II.

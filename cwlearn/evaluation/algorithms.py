@@ -1,6 +1,6 @@
 """The algorithms that a comparison knows by name, and the values that are tried for their parameters.
 
-A new rule takes part once it has a line in `CANDIDATES`.
+A new rule takes part once it has a line in `_CANDIDATES`.
 """
 
 from __future__ import annotations

@@ -264,11 +264,12 @@ RECORD_FORMATS: dict[str, type[RecordFormat]] = {
     "fasttext": FastText,
     "text": Lines,
 }
+LINE_FORMATS = ("svmlight", "vw")  # no documents: a line is a row
 
 
 def can_be_cut(format: str) -> bool:
     """Whether a file of this format can be cut at any line end, because no record has several lines."""
-    return format not in RECORD_FORMATS or RECORD_FORMATS[format].lines_are_records
+    return format in LINE_FORMATS or RECORD_FORMATS[format].lines_are_records
 
 
 def records_of(

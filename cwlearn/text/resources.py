@@ -25,7 +25,10 @@ class Resources(Options):
         None, NOTHING | COUNT, "Columns of the model; by default, as many as the data have."
     )
     hash_bits: int | None = option(
-        None, NOTHING | HASH_BITS, "Hash the indices to this number of bits: 2^bits columns, whatever the data."
+        None,
+        NOTHING | HASH_BITS,
+        "Hash features to this number of bits: 2^bits columns, whatever the data. Documents always are, to 20 by "
+        "default.",
     )
     memory: int | None = option(
         None,

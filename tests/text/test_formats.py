@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cwlearn.text.formats import FORMATS, HEAD_BYTES, choose, delimiter_of, detect, suffix_format, wrong_format_hint
+from cwlearn.text.records import LINE_FORMATS, RECORD_FORMATS
 
 EXAMPLES = {
     "svmlight": [
@@ -211,3 +212,7 @@ def test_a_long_head_is_cut():
     rng = np.random.default_rng(1)
     svmlight = "".join(f"1 {k}:{value}\n" for k, value in enumerate(rng.random(5000)))
     assert detect(svmlight.encode()[:HEAD_BYTES]) == "svmlight"
+
+
+def test_every_format_says_whether_its_files_can_be_cut():
+    assert {*RECORD_FORMATS, *LINE_FORMATS} == {*FORMATS}

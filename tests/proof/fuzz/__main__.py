@@ -24,9 +24,9 @@ except ImportError:
 import sklearn.metrics.pairwise  # noqa: F401  a model with a kernel would load it, and take a second for that
 
 TARGETS = {  # and their modules
-    "text": ["svmlight", "bad_lines"],
-    "model": ["model_file", "sealed_archive"],
-    "csr": ["rows"],
+    "text": ["text.svmlight", "text.svmlight_errors"],
+    "model": ["core.model_file", "core.sealed_archive"],
+    "csr": ["core.rows"],
     "json": ["text.json_errors"],
     "csv": ["text.csv_errors"],
     "lines": ["text.record_errors"],
