@@ -60,7 +60,7 @@ cdef inline uint64_t mixed(uint64_t h, uint64_t word) noexcept nogil:
 
 cdef uint64_t checksum_of_line(Place p, Place end) noexcept nogil:
     """The even and the odd words of a line by themselves, so that the processor works at two of them at once."""
-    cdef uint64_t even = <uint64_t> (end - p)
+    cdef uint64_t even = mixed(GOLDEN, <uint64_t> (end - p))    # else a byte of 1 would be as no byte
     cdef uint64_t odd = GOLDEN
     cdef uint64_t[2] words
     while end - p >= 16:

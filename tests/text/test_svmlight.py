@@ -723,6 +723,13 @@ def test_x06_the_checksum_of_a_text_does_not_depend_on_the_chunks(tmp_path, thre
     assert (expected.lines, whole) == (last, expected.checksum)
 
 
+def test_x06_checksums_of_the_shortest_lines_differ():
+    lines = [b"", *(bytes(line) for size in (1, 2) for line in itertools.product(range(32), repeat=size))]
+    lines = [line for line in lines if b"\n" not in line]
+    sums = {checksum_lines(np.frombuffer(line + b"\n", np.uint8), 0, len(line) + 1) for line in lines}
+    assert len(sums) == len(lines)
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.binary(max_size=40).map(lambda line: line.replace(b"\n", b"")), min_size=1), st.data())
 def test_x06_a_checksum_tells_of_every_byte_and_of_the_order_of_lines(lines, data):
