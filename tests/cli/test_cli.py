@@ -144,7 +144,8 @@ def test_every_option_of_every_rule_is_a_flag_with_its_default(monkeypatch):
         for option in fields(rule):
             assert f"--{option.name.replace('_', '-')} " in text
             for sentence in option.metadata["help"].split(". "):
-                assert sentence.replace("None", "none") in text
+                flags = re.sub(r"`(\w+)`", lambda name: "--" + name[1].replace("_", "-"), sentence)
+                assert flags.replace("None", "none") in text
     for option in fields(Training):
         if option.name not in ("random_state", "warm_start", "verbose"):  # --seed, --resume, --verbose
             assert f"--{option.name.replace('_', '-')} " in text
@@ -847,7 +848,7 @@ def test_evaluate_prints_a_report(text, model):
     assert outcome.err == ""
 
 
-def test_evaluate_weighs_rows_by_the_importances_of_vowpal_wabbit(tmp_path):
+def test_w29_evaluate_weighs_rows_by_the_importances_of_vowpal_wabbit(tmp_path):
     train, test, model = tmp_path / "a.vw", tmp_path / "b.vw", tmp_path / "m.npz"
     train.write_text("1 |a x y\n-1 |a z\n" * 5)
     test.write_text("1 2 |a x\n1 0.5 |a z\n-1 |a z y\n-1 0 |a x\n-1 3 |a x\n")

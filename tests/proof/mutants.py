@@ -33,6 +33,7 @@ TESTS = {
     "_rules.pxd": [RULES, KERNELS],
     "core/rules.py": [RULES, KERNELS],
     "_cells.pxd": [RULES, KERNELS, LABELS],
+    "_exact_labels.pxi": [LABELS],
     "_label_row.pxi": [LABELS],
     "_kernels.pyx": [KERNELS, REGRESSION, LABELS],
 }

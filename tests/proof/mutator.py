@@ -20,8 +20,9 @@ FORMULAS: dict[str, dict[str, tuple[str, ...]] | None] = {
     "cwlearn/_cells.pxd": dict.fromkeys(
         ("entry", "margin_of", "variance_of", "shift_of", "fill_shares", "step_of", "is_sound", "moved"), ()
     ),
+    "cwlearn/_exact_labels.pxi": None,
     "cwlearn/_label_row.pxi": {
-        **dict.fromkeys(("spread", "true_side", "rival_side", "solve", "move_to_average", "outranks"), ()),
+        **dict.fromkeys(("move_to_average", "outranks"), ()),
         "add_block_to_average": (),
         "score_labels": ("scores[z]", "square", "variances[z]"),
         **dict.fromkeys(("find_steps", "move_exactly", "move_rivals", "learn_labels"), ()),

@@ -157,7 +157,7 @@ def test_a_dot_leads_into_a_structure_as_in_json(tmp_path):
     assert bits(one) == bits(other)
 
 
-def test_a_structure_is_no_text_and_a_wrong_field_of_it_gets_a_hint(tmp_path):
+def test_w28_a_structure_is_no_text_and_a_wrong_field_of_it_gets_a_hint(tmp_path):
     rows = [{"text": "a", "label": "b", "meta": {"lang": "en"}}, {"text": "c", "label": "d", "meta": {"lang": "de"}}]
     path, model = write(tmp_path / "a.parquet", rows), tmp_path / "m.npz"
     message = fail("train", path, "-m", model, "--fields", "meta")
