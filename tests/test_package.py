@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -220,8 +221,9 @@ def test_e10_a_library_that_flushes_subnormal_numbers_to_zero_changes_nothing(tm
     (tmp_path / "flush.c").write_text(FLUSH)
     compiler = shutil.which("gcc") or shutil.which("cc")
     make = [compiler, "-shared", "-fPIC", str(tmp_path / "flush.c"), "-o", str(tmp_path / "flush.so")]
-    if compiler is None or subprocess.run(make, capture_output=True).returncode != 0:
+    if compiler is None or platform.machine() not in ("x86_64", "AMD64"):
         pytest.skip("needs a C compiler, and a processor that flushes")
+    subprocess.run(make, check=True)
     still = "assert float('1e-310') / 2 == 0\n"
     flushing = f"import ctypes\nctypes.CDLL({str(tmp_path / 'flush.so')!r}).flush()\n{still}"
     assert python(flushing + TRAIN + still).stdout == python(TRAIN).stdout != ""

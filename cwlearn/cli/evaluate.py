@@ -60,7 +60,7 @@ def _evaluate_labels(learner: Learner, batches: Iterable[tuple[Batch, Rows]]) ->
 def _evaluate_regression(learner: Learner, batches: Iterable[tuple[Batch, Rows]]) -> dict[str, Any]:
     measures, targets = RegressionMeasures(), Labels.of(learner)
     for batch, rows in batches:
-        targets.add(batch)
+        targets.add(batch)  # which makes numbers of targets that were read as texts
         mean, variance = learner.margins(rows)
         measures.add(batch.labels, mean, learner.deviations(variance), batch.weights)
     return measures.summary()

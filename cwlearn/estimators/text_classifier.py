@@ -191,6 +191,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         try:
             X = _Vectorizer(settings_of(documents, hash_bits)).transform(texts)
         except AttributeError as error:  # as scikit-learn has it: 'int' object has no attribute 'lower'
+            if error.name != "lower":
+                raise
             raise TypeError(f"expected a list or a column of strings; one of them is not a string ({error})") from None
         return X.astype(row_dtype(*classifier._options()[:2]), copy=False)
 

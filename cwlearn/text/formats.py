@@ -24,6 +24,7 @@ NAMES = {  # of all formats, as messages say them
     "parquet": "Parquet",
 }
 FORMATS = tuple(NAMES)
+LINE_FORMATS = ("svmlight", "vw")  # no documents: a line is a row
 AUTO = "auto"
 SUFFIXES = {
     ".svm": "svmlight",

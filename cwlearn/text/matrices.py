@@ -23,7 +23,7 @@ from cwlearn.text.sources import Path, Paths, total_size
 
 Dtype = Literal["float32", "float64"] | type[np.float32] | type[np.float64] | np.dtype[np.floating[Any]]
 OnLargeIndex = Literal["error", "ignore"]
-HASH_BITS = Check("an integer from 1 to 62", lambda value: is_integer(value) and 1 <= value <= 62, int, "N")
+INDEX_BITS = Check("an integer from 1 to 62", lambda value: is_integer(value) and 1 <= value <= 62, int, "N")
 
 
 @overload
@@ -291,7 +291,7 @@ class _Names:
 
 def _check_size(n_features: int | None, on_large_index: str, hash_bits: int | None) -> None:
     require("n_features", n_features, NOTHING | COUNT)
-    require("hash_bits", hash_bits, NOTHING | HASH_BITS)
+    require("hash_bits", hash_bits, NOTHING | INDEX_BITS)
     require("on_large_index", on_large_index, one_of("error", "ignore"))
     if on_large_index == "ignore" and n_features is None:
         raise ValueError("`on_large_index` 'ignore' needs `n_features`")

@@ -19,7 +19,7 @@ from cwlearn.errors import DataError
 from cwlearn.text._svmlight import UNLABELLED
 from cwlearn.text.batch import Batch, Buffers, Parser
 from cwlearn.text.chunks import CHUNK_BYTES, MARK, Chunk, ChunkReader
-from cwlearn.text.formats import AUTO, FORMATS, choose, wrong_format_hint
+from cwlearn.text.formats import AUTO, FORMATS, HEAD_BYTES, LINE_FORMATS, choose, wrong_format_hint
 from cwlearn.text.sources import Paths, Source, as_sources
 from cwlearn.text.svmlight import SvmlightParser
 from cwlearn.text.svmlight_errors import Grammar, label_type
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from cwlearn.text.documents import DocumentParser
     from cwlearn.text.vw import VwParser
 
-HEAD_BYTES = 1 << 16  # of a text, that show its format
 Unsorted = Literal["error", "sort"]
 OnBadLine = Literal["error", "skip"]
 Format = Literal["auto", "svmlight", "jsonl", "csv", "tsv", "fasttext", "vw", "text", "parquet"]
@@ -119,7 +118,7 @@ def has_documents(paths: Paths, reading: Reading) -> bool:
     source, format = as_sources(paths)[0], str(reading.format)
     if format == AUTO:
         format = "parquet" if source.is_table else choose(source.path, peek(source, HEAD_BYTES), format)
-    return format not in ("svmlight", "vw")
+    return format not in LINE_FORMATS
 
 
 class Reader:

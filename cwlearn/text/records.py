@@ -32,7 +32,7 @@ from cwlearn.text._records import (
 from cwlearn.text.batch import Buffers
 from cwlearn.text.chunks import Chunk, end_of_last_line
 from cwlearn.text.csv_errors import csv_column, csv_fields, find_csv_flaw
-from cwlearn.text.formats import NAMES, delimiter_of
+from cwlearn.text.formats import LINE_FORMATS, NAMES, delimiter_of
 from cwlearn.text.json_errors import find_json_flaw, json_extra_flaw, json_field_flaw
 from cwlearn.text.record_errors import RecordFlaw, find_fasttext_flaw, find_tabbed_flaw, shortened
 
@@ -264,7 +264,6 @@ RECORD_FORMATS: dict[str, type[RecordFormat]] = {
     "fasttext": FastText,
     "text": Lines,
 }
-LINE_FORMATS = ("svmlight", "vw")  # no documents: a line is a row
 
 
 def can_be_cut(format: str) -> bool:

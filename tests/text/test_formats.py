@@ -10,8 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cwlearn.text.formats import FORMATS, HEAD_BYTES, choose, delimiter_of, detect, suffix_format, wrong_format_hint
-from cwlearn.text.records import LINE_FORMATS, RECORD_FORMATS
+from cwlearn.text.formats import (
+    FORMATS,
+    HEAD_BYTES,
+    LINE_FORMATS,
+    choose,
+    delimiter_of,
+    detect,
+    suffix_format,
+    wrong_format_hint,
+)
+from cwlearn.text.records import RECORD_FORMATS
 
 EXAMPLES = {
     "svmlight": [

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 try:
@@ -75,6 +76,8 @@ def main() -> None:
         f"-artifact_prefix={found}/",
     ]
     followed = [] if arguments.blind else TARGETS[arguments.target]
+    for name in followed:
+        assert find_spec(f"cwlearn.{name}"), f"there is no module cwlearn.{name} to follow"
     with atheris.instrument_imports(include=[f"cwlearn.{name}" for name in followed] or ["nothing"]):
         from tests.proof.fuzz import targets
     target = in_time(targets.TARGETS[arguments.target])
