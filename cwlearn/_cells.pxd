@@ -124,6 +124,18 @@ cdef inline void store_row(
         cell[1] = <floating> row.variance[k + 1]
 
 
+cdef inline double change_of_mean(
+    const Row* row, Py_ssize_t p, floating before, double alpha, bint fixed,
+) noexcept nogil:
+    """How far the mean of an entry moves when the row is stored.
+
+    With a fixed covariance it is the step alpha itself, free of the rounding of the mean.
+    """
+    cdef floating stored = row.mean[p]
+    cdef double after = stored
+    return alpha * (row.variance[p] * row.x[p]) if fixed else after - before
+
+
 cdef inline double entry(double mean, double variance, double x, bint inclusive, double shift) noexcept nogil:
     """What a feature adds to the mean of the margin.
 

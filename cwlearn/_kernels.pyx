@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 from cwlearn._cells cimport (
-    Gaussian, Outcome, Row, Rule, Upcoming, floating, index_t, is_sound, load_row, margin_of, measure, move_row,
+    Gaussian, Outcome, Row, Rule, Upcoming, change_of_mean, floating, index_t, is_sound, load_row, margin_of, measure, move_row,
     prefetch, shift_of, step_of, store_row,
 )
 from cwlearn._rules cimport (
@@ -68,17 +68,18 @@ cdef inline Row new_row(double[:, ::1] scratch) noexcept nogil:
 
 
 cdef inline void add_to_average(
-    double* average, const Row* row, double alpha, double rounds, uint64_t n_features, const index_t* indices,
+    double* average, const Row* row, const floating* cells, double alpha, double rounds, uint64_t n_features,
+    const index_t* indices, bint fixed,
 ) noexcept nogil:
-    """Add (rounds before this one) * (change of the mean), for a covariance that does not change."""
+    """Add (rounds before this one) * (change of the mean), for a row that has been moved and not yet stored."""
     cdef uint64_t j
     cdef Py_ssize_t k
-    average[0] += rounds * (alpha * (row.variance[0] * row.x[0]))
+    average[0] += rounds * change_of_mean(row, 0, cells[0], alpha, fixed)
     for k in range(row.n - 1):
         j = <uint64_t> indices[k]
         if j >= n_features:
             return
-        average[j + 1] += rounds * (alpha * (row.variance[k + 1] * row.x[k + 1]))
+        average[j + 1] += rounds * change_of_mean(row, k + 1, cells[2 * j + 2], alpha, fixed)
 
 
 cdef inline Py_ssize_t rows_ahead(Py_ssize_t n_rows, Py_ssize_t nnz, size_t state_bytes) noexcept nogil:
@@ -145,9 +146,11 @@ cdef inline Outcome learn_row(
                      and outcome.loss < 1e288 and outcome.surprise * (rounds + 1) < 1e288)
     outcome.moved = step.alpha != 0 or step.gain > 0
     if outcome.sound and outcome.moved:
-        if average != NULL:
-            add_to_average(average, row, y * step.alpha, rounds, n_features, indices)
         move_row(row, rule, y * step.alpha, step.gain, margin.variance)
+        if average != NULL:
+            add_to_average(
+                average, row, cells, y * step.alpha, rounds, n_features, indices, rule.projection == FIXED,
+            )
         store_row(row, cells, n_features, indices)
     return outcome
 

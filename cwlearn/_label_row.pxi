@@ -17,11 +17,11 @@ from libc.math cimport INFINITY, fabs, isfinite
 from libc.stdint cimport int64_t, uint64_t
 
 from cwlearn._cells cimport (
-    Gaussian, Outcome, Row, Rule, Upcoming, entry, fill_shares, floating, index_t, is_sound, measure, move_row, moved,
+    Gaussian, Outcome, Row, Rule, Upcoming, change_of_mean, entry, fill_shares, floating, index_t, is_sound, measure, move_row, moved,
     prefetch, step_of, variance_of,
 )
 from cwlearn._rules cimport (
-    CW_VARIANCE, INCLUSIVE, PA_I, PA_II, Projection, Kind, Step, capped, exact_step, larger, rule_step,
+    CW_VARIANCE, FIXED, INCLUSIVE, PA_I, PA_II, Projection, Kind, Step, capped, exact_step, larger, rule_step,
 )
 
 cdef enum Update:
@@ -108,13 +108,15 @@ cdef void store_block(
 
 
 cdef void add_block_to_average(
-    double* average, const Row* row, const Cells* at, double alpha, double rounds, Py_ssize_t n_labels,
-    Py_ssize_t label,
+    double* average, const Row* row, const floating* cells, const Cells* at, double alpha, double rounds,
+    Py_ssize_t n_labels, Py_ssize_t label, bint fixed,
 ) noexcept nogil:
-    """Add (rounds before this one) * (change of the mean), for a covariance that does not change."""
+    """Add (rounds before this one) * (change of the mean), for a block that has been moved and not yet stored."""
+    cdef const floating* cell
     cdef Py_ssize_t p
     for p in range(row.n):
-        average[n_labels * at.cell[p] + label] += rounds * (alpha * (row.variance[p] * row.x[p]))
+        cell = cells + 2 * n_labels * at.cell[p] + label
+        average[n_labels * at.cell[p] + label] += rounds * change_of_mean(row, p, cell[0], alpha, fixed)
 
 
 # -- scores ------------------------------------------------------------------------------------------------------------
@@ -339,7 +341,9 @@ cdef void move_rivals(
         else:
             move_row(&row, rule, -alpha, rival.step.gain, rival.variance)
         if average != NULL:
-            add_block_to_average(average, &row, &space.at, -alpha, rounds, rule.blocks, rival.label)
+            add_block_to_average(
+                average, &row, cells, &space.at, -alpha, rounds, rule.blocks, rival.label, rule.projection == FIXED,
+            )
         store_block(&row, cells, &space.at, rule.blocks, rival.label)
 
 
@@ -380,7 +384,9 @@ cdef Outcome learn_labels(
             total /= space.n_rivals
             move_to_average(&true, rule, 1, space.rivals, space.n_rivals, space.n_rivals)
         if average != NULL:
-            add_block_to_average(average, &true, &space.at, total, rounds, rule.blocks, label)
+            add_block_to_average(
+                average, &true, cells, &space.at, total, rounds, rule.blocks, label, rule.projection == FIXED,
+            )
         store_block(&true, cells, &space.at, rule.blocks, label)
         move_rivals(cells, average, space, rule, rounds)
     outcome.sound = True

@@ -29,21 +29,29 @@ RULES = [
         for form in ("variance", "stdev")
         for projection in ("kl", "l2", "exact")
     ),
+    rules.CW(confidence=0.8, form="variance", projection="exact", average=True),
     rules.AROW(regularization=0.7),
     rules.AROW(regularization=3.0, projection="l2"),
     rules.AROW(regularization="auto"),
     rules.AROW(regularization=0.7, confidence_weight=0.3),
+    rules.AROW(regularization=0.7, average=True),
+    rules.AROW(regularization="auto", projection="l2", average=True),
     rules.SCW(confidence=0.7, C=0.2, loss="hinge"),
     rules.SCW(confidence=0.7, C=0.2, loss="squared_hinge"),
     rules.SCW(C="auto", loss="hinge"),
     rules.SCW(C="auto"),
+    rules.SCW(C="auto", average=True),
     rules.NHERD(C=0.3),
     rules.NHERD(C="auto"),
+    rules.NHERD(C=0.3, average=True),
     rules.SOP(a=0.5),
+    rules.SOP(a=0.5, average=True),
     rules.SOP(a="auto"),
     rules.Logistic(),
+    rules.Logistic(average=True),
     rules.Logistic(bayesian=False, learning_rate=0.1),
     rules.Logistic(bayesian=False, learning_rate="auto"),
+    rules.Logistic(bayesian=False, learning_rate=0.1, average=True),
 ]
 
 WEIGHTED = [
@@ -56,7 +64,7 @@ WEIGHTED = [
 
 def rule_id(rule: rules.Rule) -> str:
     text = repr(rule)
-    for default in ("class_weight=None", "covariance='diagonal'", "confidence_weight=1.0"):
+    for default in ("class_weight=None", "covariance='diagonal'", "average=False", "confidence_weight=1.0"):
         text = text.replace(f"{default}, ", "").replace(default, "")
     return text.replace(", )", ")").replace(" ", "")
 

@@ -9,7 +9,8 @@ Some numbers of a Gaussian can be added (J12 section 7.10; A = S^-1 is the preci
                 for each model              model; a base that the models started from counts once
     l2          S and mu                    plain averages
 
-A `Sum` adds models or other sums, one after the other, and makes a learner of them at the end.
+Averaged models are merged by their averages, with the confidences of the last weights.  A `Sum` adds models or other
+sums, one after the other, and makes a learner of them at the end.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ class Sum:
         self.kind: Kind | None = None  # of the first model
         self._spread: NDArray[np.float64] = NONE  # sum of what models have added to A; "l2": sum of S
         self._place: NDArray[np.float64] = NONE  # sum of what models have added to A mu; "l2": sum of mu
-        self._lag: NDArray[np.float64] = NONE  # averaged rules: sum of mean - average
+        self._lag: NDArray[np.float64] = NONE  # averaged rules: sum of mean - average; not "l2": of A (mean - average)
         self._statistics = new_statistics()
         self._weight = 0.0  # of all rows in `surprise`, which is a weighted sum
         self._origins = 0.0  # sum of (first intercept) * (rows since), so that grouping does not matter
@@ -145,7 +146,9 @@ class Sum:
             total._spread, total._place = state.moments() if how == "l2" else state.natural()
             if learner.rule.averaged:
                 assert isinstance(state, DiagonalState)
-                total._lag = state.average / max(1, statistics["rows"])
+                total._lag = _lag(state, statistics)
+                if how != "l2":
+                    total._lag *= total._spread
             total._frequencies.add(learner.frequencies)
             total._words = dict(learner.words)
         if how != "l2":
@@ -164,10 +167,14 @@ class Sum:
         prior = 1 / self._prior_variance
         in_base = 0
         if base is not None:
-            spread, place = _linear(base).natural()
+            state = _linear(base)
+            spread, place = state.natural()
             in_base = len(place)
             _add(self._spread, times * spread)
             _add(self._place, times * place)
+            if len(self._lag):
+                assert isinstance(state, DiagonalState)
+                _add(self._lag, times * spread * _lag(state, base.statistics))
         else:
             self._place[0] += times * prior * origin
         _add_to_diagonal(self._spread, times * prior, in_base)
@@ -248,7 +255,7 @@ class Sum:
         rows = self._statistics["rows"]
         if len(self._lag):
             assert isinstance(state, DiagonalState)
-            state.average[:] = self._lag / self.count * rows
+            state.average[:] = self._lag / (self.count if self.how == "l2" else self._spread) * rows
         scale = self._statistics["surprise"] / self._weight if self._weight else 0.0
         learner.statistics = {**self._statistics, "surprise": scale * rows * (rows + 1) / 2}
         return learner
@@ -327,6 +334,11 @@ def _warn_of_strangers(name: str, touched: NDArray[np.bool_], in_sum: NDArray[np
             f"same kind of data?",
             stacklevel=4,
         )
+
+
+def _lag(state: DiagonalState, statistics: Statistics) -> NDArray[np.float64]:
+    """How far the averages are behind the means, which are merged in the same way: see `Model.turn_into_predicting`."""
+    return state.average / max(1, statistics["rows"])
 
 
 def _linear(learner: Learner) -> LinearState:

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from cwlearn._kernels import KINDS, PROJECTIONS
 from cwlearn.core._probabilities import normal_cdf, winning_probabilities
-from cwlearn.core.parameters import CLASS_WEIGHT, Options, one_of, option
+from cwlearn.core.parameters import BOOLEAN, CLASS_WEIGHT, Options, one_of, option
 from cwlearn.core.probabilities import one_hot
+
+AVERAGE = "Predict with the average of the weights held after each row."
 
 
 class RuleFields(TypedDict):
@@ -36,7 +38,6 @@ class Rule(Options):
 
     name: ClassVar[str]
     task: ClassVar[str] = "classification"
-    averaged: ClassVar[bool] = False  # predict with the average of the weights after each row
     default_epochs: ClassVar[int] = 10
     probabilistic: ClassVar[bool] = True  # `probability` is meaningful
 
@@ -92,6 +93,11 @@ class Rule(Options):
     def follows_rows(self) -> bool:
         """Whether the prior depends on the rows seen so far."""
         return False
+
+    @property
+    def averaged(self) -> bool:
+        """Whether the average of the weights after each row predicts."""
+        return bool(getattr(self, "average", False))
 
     @property
     def begins_at_target(self) -> bool:
@@ -165,6 +171,12 @@ class SecondOrderRule(Rule):
         "8 n_features^2 bytes (one for each label if there are more than two), for few, correlated features.",
         keyword_only=True,
     )
+    average: bool = option(False, BOOLEAN, AVERAGE, keyword_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.average and self.covariance == "full":
+            raise ValueError("`average=True` needs `covariance='diagonal'`: full covariances keep no averages")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cwlearn.core.parameters import BOOLEAN, CONFIDENCE, NOTHING, POSITIVE, one_of, option
 from cwlearn.core.probabilities import softmax
-from cwlearn.core.rule import Rule, SecondOrderRule, WeightedRule
+from cwlearn.core.rule import AVERAGE, Rule, SecondOrderRule, WeightedRule
 
 AUTO = one_of("auto")
 LOSS = one_of("hinge", "squared_hinge")
@@ -190,6 +190,11 @@ class SOP(SecondOrderRule):
         "so far; with a full covariance it is 1.",
     )
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.average and self.follows_rows:
+            raise ValueError("`average=True` needs a number for `a`: with 'auto' every row changes all weights")
+
     @property
     def follows_rows(self) -> bool:
         return isinstance(self.a, str) and self.covariance == "diagonal"
@@ -220,11 +225,7 @@ class PassiveAggressive(WeightedRule):
         "auto", POSITIVE | AUTO | NOTHING, f"Weight of the slack; None allows no slack. 'auto' is 1 {RELATIVE}."
     )
     loss: Literal["hinge", "squared_hinge"] = option("hinge", LOSS, "'hinge' is PA-I, 'squared_hinge' is PA-II.")
-    average: bool = option(False, BOOLEAN, "Predict with the average of the weights held after each row.")
-
-    @property
-    def averaged(self) -> bool:  # type: ignore[override]
-        return self.average
+    average: bool = option(False, BOOLEAN, AVERAGE)
 
     @property
     def kind(self) -> str:
@@ -256,11 +257,7 @@ class Perceptron(Rule):
     name: ClassVar[str] = "perceptron"
     default_epochs: ClassVar[int] = 15
     probabilistic: ClassVar[bool] = False
-    average: bool = option(False, BOOLEAN, "Predict with the average of the weights held after each row.")
-
-    @property
-    def averaged(self) -> bool:  # type: ignore[override]
-        return self.average
+    average: bool = option(False, BOOLEAN, AVERAGE)
 
     @property
     def projection(self) -> str:

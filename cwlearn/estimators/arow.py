@@ -28,6 +28,8 @@ class AROWClassifier(Weighted, Probabilistic, LinearClassifier):
     covariance : {"diagonal", "full"}, default="diagonal"
         Shape of the covariance. 'diagonal' keeps one variance for each weight. 'full' keeps a float64 matrix of
         8 n_features^2 bytes (one for each label if there are more than two), for few, correlated features.
+    average : bool, default=False
+        Predict with the average of the weights held after each row.
     class_weight : dict, "balanced" or None, default=None
         Weight of the loss by label. 'balanced' is n_rows / (n_labels * rows of the label).
     confidence_weight : float, default=1.0
@@ -97,6 +99,7 @@ class AROWClassifier(Weighted, Probabilistic, LinearClassifier):
         projection: Literal["kl", "l2"] = "kl",
         *,
         covariance: Literal["diagonal", "full"] = "diagonal",
+        average: bool = False,
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         confidence_weight: float = 1.0,
         initial_variance: float = 1.0,
@@ -113,6 +116,7 @@ class AROWClassifier(Weighted, Probabilistic, LinearClassifier):
         self.regularization = regularization
         self.projection = projection
         self.covariance = covariance
+        self.average = average
         self.class_weight = class_weight
         self.confidence_weight = confidence_weight
         self.initial_variance = initial_variance

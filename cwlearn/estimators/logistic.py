@@ -27,6 +27,8 @@ class LogisticClassifier(Weighted, Probabilistic, LinearClassifier):
     covariance : {"diagonal", "full"}, default="diagonal"
         Shape of the covariance. 'diagonal' keeps one variance for each weight. 'full' keeps a float64 matrix of
         8 n_features^2 bytes (one for each label if there are more than two), for few, correlated features.
+    average : bool, default=False
+        Predict with the average of the weights held after each row.
     class_weight : dict, "balanced" or None, default=None
         Weight of the loss by label. 'balanced' is n_rows / (n_labels * rows of the label).
     initial_variance : float, default=1.0
@@ -95,6 +97,7 @@ class LogisticClassifier(Weighted, Probabilistic, LinearClassifier):
         learning_rate: float | Literal["auto"] = "auto",
         *,
         covariance: Literal["diagonal", "full"] = "diagonal",
+        average: bool = False,
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         initial_variance: float = 1.0,
         fit_intercept: bool = True,
@@ -110,6 +113,7 @@ class LogisticClassifier(Weighted, Probabilistic, LinearClassifier):
         self.bayesian = bayesian
         self.learning_rate = learning_rate
         self.covariance = covariance
+        self.average = average
         self.class_weight = class_weight
         self.initial_variance = initial_variance
         self.fit_intercept = fit_intercept

@@ -35,6 +35,8 @@ class AROWRegressor(LinearRegressor):
     covariance : {"diagonal", "full"}, default="diagonal"
         Shape of the covariance. 'diagonal' keeps one variance for each weight. 'full' keeps a float64 matrix of
         8 n_features^2 bytes (one for each label if there are more than two), for few, correlated features.
+    average : bool, default=False
+        Predict with the average of the weights held after each row.
     initial_variance : float, default=1.0
         Variance of every weight before the first row.
     fit_intercept : bool, default=True
@@ -95,6 +97,7 @@ class AROWRegressor(LinearRegressor):
         projection: Literal["kl", "l2"] = "kl",
         *,
         covariance: Literal["diagonal", "full"] = "diagonal",
+        average: bool = False,
         initial_variance: float = 1.0,
         fit_intercept: bool = True,
         epochs: int = 10,
@@ -107,6 +110,7 @@ class AROWRegressor(LinearRegressor):
         self.regularization = regularization
         self.projection = projection
         self.covariance = covariance
+        self.average = average
         self.initial_variance = initial_variance
         self.fit_intercept = fit_intercept
         self.epochs = epochs

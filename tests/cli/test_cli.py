@@ -915,6 +915,7 @@ def test_inspect_tells_what_is_in_a_model(text, tmp_path):
         "form": "variance",
         "projection": "kl",
         "covariance": "diagonal",
+        "average": False,
     }
     assert facts["dtype"] == "float64"
     assert facts["labels"] == ["-1", "+1"]
@@ -930,7 +931,7 @@ def test_inspect_tells_what_is_in_a_model(text, tmp_path):
         assert weight["deviation"] == pytest.approx(np.sqrt(variance[weight["feature"]]))
         assert weight["label"] == ("+1" if weight["weight"] > 0 else "-1")
     words = succeed("inspect", model, "--top", 3).out
-    assert "cw (confidence 0.8, form variance, projection kl, covariance diagonal), float64" in words
+    assert "cw (confidence 0.8, form variance, projection kl, covariance diagonal, average no), float64" in words
     assert len(words.partition("deviation")[2].splitlines()) == 1 + 3
 
 

@@ -7,6 +7,7 @@ import copy
 import itertools
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,9 +16,14 @@ from hypothesis import strategies as st
 
 from cwlearn.core import learner as learner_module
 from cwlearn.core import rules
+from cwlearn.core.kernel_options import KernelOptions
+from cwlearn.core.learner import Learner
 from cwlearn.core.training import Training
 from cwlearn.errors import DataError
 from tests.cases import RULES, new_learner, random_rows, rows_of, rule_id
+
+AVERAGED = [rule for rule in RULES if rule.averaged]
+SIGNS = np.array([-1.0, 1.0])
 
 
 def bits(learner):
@@ -204,16 +210,45 @@ def test_unknown_labels_are_named():
 
 
 @pytest.mark.parametrize("average", [False, True])
-def test_averaged_weights_are_the_mean_over_the_rounds(average):
-    X, y = random_rows()
-    learner = new_learner(rules.Perceptron(average=average), dtype="float64")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("rule", AVERAGED, ids=rule_id)
+def test_averaged_weights_are_the_mean_over_the_rounds(rule, dtype, average):
+    X, y = random_rows(noise=0.2)
+    learner = new_learner(replace(rule, average=average), dtype=dtype)
     rows = rows_of(X, learner)
     held = []
     for row in range(len(y)):
         learner.learn(rows, y, order=np.array([row]))
-        held.append(learner.state.mean.copy())
+        held.append(learner.state.mean.astype(np.float64))
     expected = np.mean(held, axis=0) if average else held[-1]
-    np.testing.assert_allclose(learner.predictor.mean, expected, rtol=1e-12, atol=1e-14)
+    tolerance = 1e-12 if dtype == "float64" else 1e-6
+    scale = np.abs(held).max()
+    np.testing.assert_allclose(learner.predictor.mean, expected, rtol=tolerance, atol=tolerance * scale)
+    assert (learner.predictor.variance == learner.state.variance).all()
+
+
+def test_averages_help_when_labels_are_noisy():
+    X, y = random_rows(2000, 400, 0.02, seed=3, noise=0.2)
+    test, clean = random_rows(2000, 400, 0.02, seed=3)
+    errors = []
+    for average in (False, True):
+        learner = new_learner(rules.AROW(average=average), 400, shuffle=False)
+        learner.train(rows_of(X, learner), y, np.empty(0), np.random.RandomState(0))
+        errors.append(np.mean((learner.margins(rows_of(test, learner))[0] > 0) != (clean > 0)))
+    assert errors[1] < errors[0]
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: rules.AROW(covariance="full", average=True), "`average=True` needs `covariance='diagonal'`"),
+        (lambda: rules.SOP(average=True), "`average=True` needs a number for `a`"),
+        (lambda: Learner(rules.CW(average=True), Training(), SIGNS, 3, KernelOptions()), "has no kernel form"),
+    ],
+)
+def test_averages_are_refused_where_there_are_none(make, reason):
+    with pytest.raises(ValueError, match=reason):
+        make()
 
 
 def test_copies_and_pickles_are_independent():

@@ -190,6 +190,40 @@ def test_averaged_models_are_merged_by_their_averages():
     np.testing.assert_allclose(together.predictor.mean, expected, rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.parametrize("rule", [rules.AROW(average=True), rules.SOP(a=0.5, average=True)], ids=rule_id)
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_averages_are_merged_with_the_confidences_of_the_last_weights(rule, n_labels):
+    learners = trained(rule, 3, n_labels, dtype="float64", initial_variance=0.5)
+    A = [1 / learner.state.variance for learner in learners]
+    means = [learner.predictor.mean for learner in learners]
+    assert all(abs(learner.state.mean - mean).max() > 0.01 for learner, mean in zip(learners, means, strict=True))
+    total = sum(precision * mean for precision, mean in zip(A, means, strict=True))
+    expected = {
+        "kl": total / sum(A),
+        "posterior": total / (sum(A) - 2 / learners[0].state.initial_variance),
+        "l2": sum(means) / 3,
+    }
+    for how, mean in expected.items():
+        np.testing.assert_allclose(merged(learners, how).predictor.mean, mean, rtol=1e-9, atol=1e-12)
+        grouped = merged([merged(learners[1:], how), learners[0]], how) if how == "posterior" else None
+        if grouped:
+            np.testing.assert_allclose(grouped.predictor.mean, mean, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("how", ["posterior", "kl"])
+def test_averages_of_a_common_base_count_once(how):
+    base, *learners = trained(rules.AROW(average=True), 3, dtype="float64")
+    X, y = random_rows(60)
+    for part in range(2):
+        learners[part] = copy.deepcopy(base)
+        learners[part].learn(as_rows(X[part::2], base.state.dtype), y[part::2].copy())
+    A, start = [1 / learner.state.variance for learner in learners], 1 / base.state.variance
+    total = sum(precision * learner.predictor.mean for precision, learner in zip(A, learners, strict=True))
+    expected = (total - start * base.predictor.mean) / (sum(A) - start)
+    together = merging.merge([(str(part), learner) for part, learner in enumerate(learners)], how, base)
+    np.testing.assert_allclose(together.predictor.mean, expected, rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("how", ["posterior", "l2"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("initial_variance", [1.0, 0.7, 0.3, 0.1])

@@ -49,6 +49,7 @@ THREADS = range(1, 9)
 LINEAR = [
     package.AROWClassifier(),
     package.AROWClassifier(0.7, initial_variance=0.5, fit_intercept=False),
+    package.AROWClassifier(average=True),
     package.CWClassifier(0.8, form="stdev", projection="exact"),
     package.SCWClassifier(0.7, C=0.2),
     package.NHERDClassifier(),

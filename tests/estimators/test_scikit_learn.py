@@ -35,6 +35,7 @@ VARIANTS = [
     *(classifier() for classifier in CLASSIFIERS.values()),
     PassiveAggressiveClassifier(loss="squared_hinge"),
     PerceptronClassifier(average=True),
+    AROWClassifier(average=True),
     CWClassifier(form="variance", projection="exact", dtype="float64"),
     AROWClassifier(dtype="float64", projection="l2", regularization=1.0),
     CWClassifier(n_constraints=None),

@@ -94,7 +94,9 @@ def test_only_plain_files_have_parts(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "rule", [rules.AROW(), rules.CW(0.8), rules.AROW(covariance="full"), rules.SOP()], ids=lambda rule: repr(rule)[:40]
+    "rule",
+    [rules.AROW(), rules.AROW(average=True), rules.CW(0.8), rules.AROW(covariance="full"), rules.SOP()],
+    ids=lambda rule: repr(rule)[:40],
 )
 @pytest.mark.parametrize("how", ["posterior", "kl", "l2"])
 def test_shards_give_what_merging_their_models_gives(files, rule, how):

@@ -18,12 +18,23 @@ from pathlib import Path
 FORMULAS: dict[str, dict[str, tuple[str, ...]] | None] = {
     "cwlearn/_rules.pxd": None,
     "cwlearn/_cells.pxd": dict.fromkeys(
-        ("entry", "margin_of", "variance_of", "shift_of", "fill_shares", "step_of", "is_sound", "moved"), ()
+        (
+            "change_of_mean",
+            "entry",
+            "margin_of",
+            "variance_of",
+            "shift_of",
+            "fill_shares",
+            "step_of",
+            "is_sound",
+            "moved",
+        ),
+        (),
     ),
     "cwlearn/_exact_labels.pxi": None,
     "cwlearn/_label_row.pxi": {
         **dict.fromkeys(("move_to_average", "outranks"), ()),
-        "add_block_to_average": (),
+        "add_block_to_average": ("average[n_labels * at.cell[p] + label]",),
         "score_labels": ("scores[z]", "square", "variances[z]"),
         **dict.fromkeys(("find_steps", "move_exactly", "move_rivals", "learn_labels"), ()),
     },

@@ -169,8 +169,8 @@ class Reference:
             raise ValueError(f"unknown kind or covariance: {kind!r}, {covariance!r}")
         if covariance == "exact" and kind not in ("cw-variance", "cw-stdev"):
             raise ValueError("only the CW kinds have an exact diagonal update")
-        if covariance == "inclusive" and (kind != "sop" or averaged):
-            raise ValueError("only SOP predicts with the row inside the correlation matrix, and never averaged")
+        if covariance == "inclusive" and (kind != "sop" or (averaged and relative)):
+            raise ValueError("only SOP predicts with the row inside the correlation matrix, averaged for a fixed a")
         self.kind, self.phi, self.C, self.covariance = kind, phi, C, covariance
         self.initial_variance, self.bias, self.floor = initial_variance, bias, floor
         self.relative, self.averaged = relative, averaged
@@ -187,7 +187,9 @@ class Reference:
 
     def _score(self, x, mean):
         if self.covariance == "inclusive":  # SOP, diagonal: the row itself is already in the correlation matrix
-            return float(np.sum(x * self._z / (self._correlation() + x**2)))
+            if mean is self.mean:
+                return float(np.sum(x * self._z / (self._correlation() + x**2)))
+            return float(np.sum(x * mean * self._A / (self._A + x**2)))  # another mean in place of z / A
         return float(np.sum(mean * x))
 
     def _correlation(self):

@@ -135,6 +135,7 @@ MODES = {
     "cache": ["--epochs", 3, "--seed", 4, "--memory", SMALL],
     "cache in order": ["--epochs", 3, "--no-shuffle", "--memory", SMALL],
     "average": ["--epochs", 3, "-a", "perceptron", "--average"],
+    "average of a second-order rule": ["--epochs", 3, "-a", "arow", "--average"],
     "balanced": ["--epochs", 2, "--class-weight", "balanced"],
     "gzip": ["--epochs", 1],
 }

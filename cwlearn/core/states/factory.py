@@ -15,7 +15,8 @@ def new_state(rule: Rule, training: Training, kernel: KernelOptions | None, bloc
     """A state that has learned nothing."""
     prior_variance = rule.prior_variance(training.initial_variance)
     if kernel is not None:
-        if not rule.second_order or rule.name == "sop" or rule.task == "regression" or rule.covariance == "full":
+        linear = not rule.second_order or rule.averaged or rule.name == "sop" or rule.task == "regression"
+        if linear or rule.covariance == "full":
             raise ValueError(f"{rule} has no kernel form")
         from cwlearn.core.states.kernel import KernelState  # loads SciPy and scikit-learn
 
