@@ -33,6 +33,8 @@ if not DEBUG and "-g" not in os.environ.get("CFLAGS", "").split():
 PARSER_FLAGS = ["-fno-tree-slp-vectorize", "-fno-inline-functions-called-once"]
 KERNEL_FLAGS = ["-fno-inline-functions", "-fno-inline-functions-called-once"]
 KERNEL_PARTS = [
+    "_averages.pxd",
+    "_calibration.pxd",
     "_cells.pxd",
     "_exact_labels.pxi",
     "_label_row.pxi",

@@ -51,6 +51,7 @@ cdef struct Rule:
     int update                # of UPDATES: how several constraints become one update
     double tolerance          # of the exact update: relative error of its step
     int sweeps                # of the exact update: the most iterations
+    bint settled              # the model has made several passes over other rows than the fresh ones: see _calibration
 
 cdef struct Gaussian:
     double mean
@@ -63,6 +64,7 @@ cdef struct Outcome:          # of learning from a row
     bint unsolved             # an exact update did not reach its tolerance
     double loss               # regression: the squared error, before learning from the row
     double surprise           # regression: the same over its variance, r + v
+    Gaussian margin           # two labels: that of the weights that predict, before learning from the row
 
 cdef struct Upcoming:         # a row whose cells will be needed soon
     const void* indices

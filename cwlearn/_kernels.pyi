@@ -8,6 +8,7 @@ from cwlearn.core.states.base import KernelRule
 KINDS: dict[str, int]
 PROJECTIONS: dict[str, int]
 UPDATES: dict[str, int]
+CALIBRATION_SIZE: int
 
 def learn_rows(
     cells: NDArray[Any],
@@ -20,6 +21,7 @@ def learn_rows(
     squares: NDArray[np.float64],
     targets: NDArray[np.float64],
     weights: NDArray[np.float64],
+    fresh: NDArray[np.uint8],
     order: NDArray[np.int64],
     rule: KernelRule,
     counts: NDArray[np.void],

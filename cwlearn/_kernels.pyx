@@ -5,9 +5,11 @@ two labels.  The callers (`core.rows.Rows`, `core.states.diagonal.DiagonalState`
 """
 
 from libc.math cimport NAN, isfinite
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
 
+from cwlearn._averages cimport add_to_average, lag_of
+from cwlearn._calibration cimport CALIBRATION_DOUBLES, Calibration, is_observed, observe_labels, observe_two
 from cwlearn._cells cimport (
     Gaussian, Outcome, Row, Rule, Upcoming, change_of_mean, floating, index_t, is_sound, load_row, margin_of, measure, move_row,
     prefetch, shift_of, step_of, store_row,
@@ -42,6 +44,7 @@ KINDS = {
 }
 PROJECTIONS = {"fixed": FIXED, "kl": KL, "l2": L2, "exact": EXACT, "inclusive": INCLUSIVE}
 UPDATES = {"sequential": SEQUENTIAL, "parallel": PARALLEL, "exact": EXACTLY}
+CALIBRATION_SIZE = CALIBRATION_DOUBLES
 
 cdef struct Statistics:
     int64_t rows              # rows seen (those of weight 0 do not count)
@@ -53,6 +56,7 @@ cdef struct Statistics:
     #                           tell more of the prior than of the noise
     double squares            # sum of the squared lengths of the examples, the intercept included: an example is a row
     #                           or, with more than two labels, a difference vector, whose square is twice as large
+    double[CALIBRATION_DOUBLES] calibration  # a Calibration: what the scores of rows have been worth
 
 # How far ahead memory is prefetched: the cells of the state by nonzeros, then the rows of the matrix and what there is
 # by row, each some rows earlier than the last.  Measured (bench/kernels.py): 2 to 3 times as fast with 5 million
@@ -65,21 +69,6 @@ cdef size_t CACHE_BYTES = 1 << 19
 cdef inline Row new_row(double[:, ::1] scratch) noexcept nogil:
     """A row with room for scratch.shape[1] entries, the intercept included."""
     return Row(&scratch[0, 0], &scratch[1, 0], &scratch[2, 0], &scratch[3, 0], 0)
-
-
-cdef inline void add_to_average(
-    double* average, const Row* row, const floating* cells, double alpha, double rounds, uint64_t n_features,
-    const index_t* indices, bint fixed,
-) noexcept nogil:
-    """Add (rounds before this one) * (change of the mean), for a row that has been moved and not yet stored."""
-    cdef uint64_t j
-    cdef Py_ssize_t k
-    average[0] += rounds * change_of_mean(row, 0, cells[0], alpha, fixed)
-    for k in range(row.n - 1):
-        j = <uint64_t> indices[k]
-        if j >= n_features:
-            return
-        average[j + 1] += rounds * change_of_mean(row, k + 1, cells[2 * j + 2], alpha, fixed)
 
 
 cdef inline Py_ssize_t rows_ahead(Py_ssize_t n_rows, Py_ssize_t nnz, size_t state_bytes) noexcept nogil:
@@ -122,12 +111,12 @@ cdef inline Upcoming look_ahead(
 cdef inline Outcome learn_row(
     floating* cells, double* average, Row* row, uint64_t n_features, double y, const index_t* indices,
     const floating* values, Py_ssize_t nnz, const Rule* rule, double C, double shift, double rounds,
-    double largest_step, Upcoming upcoming,
+    double largest_step, Upcoming upcoming, bint observes,
 ) noexcept nogil:
     """Learn from one row, whose label y is +1 or -1, or whose target y is any number (RLS)."""
     cdef Gaussian margin
     cdef Step step
-    cdef Outcome outcome = Outcome(False, False, False, False, 0, 0)
+    cdef Outcome outcome = Outcome(False, False, False, False, 0, 0, Gaussian(0, 0))
     if not load_row(row, cells, n_features, indices, values, nnz, rule.bias, upcoming):
         return outcome
     margin = measure(row, rule, shift)
@@ -140,6 +129,9 @@ cdef inline Outcome learn_row(
     else:
         margin.mean *= y
         outcome.mistake = margin.mean <= 0
+        outcome.margin = margin
+        if observes and average != NULL and rounds > 0:
+            outcome.margin.mean -= y * lag_of(average, row, rounds, n_features, indices)
     step = step_of(rule, C, margin.mean, margin.variance, row, NULL)
     # The last two limits keep the sums of any number of rows finite.
     outcome.sound = (is_sound(rule, margin.mean, margin.variance, step, largest_step)
@@ -158,7 +150,8 @@ cdef inline Outcome learn_row(
 def learn_rows(
     floating[::1] cells, double[::1] average, double[:, ::1] scratch, int64_t[:, ::1] places,
     const int64_t[::1] indptr, const index_t[::1] indices, const floating[::1] values, const double[::1] squares,
-    const double[::1] targets, const double[::1] weights, const int64_t[::1] order, Rule rule, Statistics[::1] counts,
+    const double[::1] targets, const double[::1] weights, const uint8_t[::1] fresh, const int64_t[::1] order, Rule rule,
+    Statistics[::1] counts,
 ):
     """Learn from the rows in `order`, one after the other, in place; return how many were done.
 
@@ -171,6 +164,7 @@ def learn_rows(
     squares   the squared length of each row
     targets   by row: +1 or -1; with more than two labels, the number of the label; in regression, any number
     weights   by row, or empty for all 1
+    fresh     by row, whether it is new to the model, so that its score tests the model; empty if all are
 
     The pass ends early before a row whose margin, variance or step is not finite.
     """
@@ -183,9 +177,12 @@ def learn_rows(
     cdef const floating* value0 = &values[0] if values.shape[0] else <const floating*> &indptr[0]
     cdef Py_ssize_t t, i, nnz
     cdef Py_ssize_t distance = rows_ahead(indptr.shape[0], indices.shape[0], cells.shape[0] * sizeof(floating))
-    cdef double square, scale, C, shift
+    cdef double square, scale, C, shift, spread
     cdef double weight = 1
     cdef Statistics statistics = counts[0]
+    cdef Calibration* known = <Calibration*> &statistics.calibration[0]
+    cdef bint by_length = blocks > 1 or rule.projection == FIXED or rule.projection == INCLUSIVE
+    cdef bint observes
     # A step below half a unit in the last place of the largest number can never carry a finite mean to infinity.
     cdef double largest_step = 2.0 ** 102 if floating is float else 2.0 ** 969
     cdef Row row = new_row(scratch)
@@ -193,13 +190,14 @@ def learn_rows(
     cdef Workspace space = Workspace(
         Cells(0, &places[0, 0], row.x, &places[1, 0], False), &scratch[0, 0], scratch.shape[1],
         n_rivals, n_rivals > (scratch.shape[0] - 5) // 2, <double*> malloc((blocks + 3) * sizeof(double)),
-        <Py_ssize_t*> malloc(blocks * sizeof(Py_ssize_t)), <Rival*> malloc(blocks * sizeof(Rival)),
+        <double*> malloc(blocks * sizeof(double)), <Py_ssize_t*> malloc(blocks * sizeof(Py_ssize_t)),
+        <Rival*> malloc(blocks * sizeof(Rival)),
     )
     cdef Outcome outcome
     cdef Upcoming upcoming
     cdef unsigned int before
     try:
-        if space.scores == NULL or space.heap == NULL or space.rivals == NULL:
+        if space.scores == NULL or space.observed == NULL or space.heap == NULL or space.rivals == NULL:
             raise MemoryError
         with nogil:
             before = keep_subnormals()
@@ -221,18 +219,28 @@ def learn_rows(
                     break
                 shift = shift_of(&rule, scale)
                 nnz = indptr[i + 1] - indptr[i]
+                observes = (rule.kind != RLS and (fresh.shape[0] == 0 or fresh[i])
+                            and is_observed(known, statistics.rows))
                 if blocks == 1:
                     outcome = learn_row(
                         cell0, average0, &row, n_features, targets[i], column0 + indptr[i], value0 + indptr[i], nnz,
-                        &rule, C, shift, <double> statistics.rows, largest_step, upcoming,
+                        &rule, C, shift, <double> statistics.rows, largest_step, upcoming, observes,
                     )
                 else:
                     outcome = learn_labels(
                         cell0, average0, &space, n_features, targets[i], column0 + indptr[i], value0 + indptr[i], nnz,
-                        &rule, C, shift, <double> statistics.rows, largest_step, upcoming,
+                        &rule, C, shift, <double> statistics.rows, largest_step, upcoming, observes,
                     )
                 if not outcome.sound:
                     break
+                if observes:
+                    spread = squares[i] + rule.bias * rule.bias if by_length else outcome.margin.variance
+                    if blocks == 1:
+                        observe_two(known, outcome.margin.mean, spread, targets[i], weight, rule.settled)
+                    else:
+                        observe_labels(
+                            known, space.observed, blocks, <Py_ssize_t> targets[i], spread, weight, rule.settled,
+                        )
                 statistics.rows += 1
                 statistics.updates += outcome.moved
                 statistics.mistakes += outcome.mistake
@@ -246,6 +254,7 @@ def learn_rows(
             as_before(before)
     finally:
         free(space.scores)
+        free(space.observed)
         free(space.heap)
         free(space.rivals)
     return t

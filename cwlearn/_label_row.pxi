@@ -16,6 +16,7 @@ the true label's block may change; nothing is stored before all steps are known 
 from libc.math cimport INFINITY, fabs, isfinite
 from libc.stdint cimport int64_t, uint64_t
 
+from cwlearn._averages cimport scores_of_average
 from cwlearn._cells cimport (
     Gaussian, Outcome, Row, Rule, Upcoming, change_of_mean, entry, fill_shares, floating, index_t, is_sound, measure, move_row, moved,
     prefetch, step_of, variance_of,
@@ -50,6 +51,7 @@ cdef struct Workspace:        # where a row is worked on
     Py_ssize_t n_rivals
     bint shared               # there are more rivals than slots: all use one slot, and are loaded again
     double* scores            # by label, with room for a multiple of four
+    double* observed          # the same of the weights that predict
     Py_ssize_t* heap          # by label
     Rival* rivals             # by label
 
@@ -350,10 +352,10 @@ cdef void move_rivals(
 cdef Outcome learn_labels(
     floating* cells, double* average, Workspace* space, uint64_t n_features, double target, const index_t* indices,
     const floating* values, Py_ssize_t nnz, const Rule* rule, double C, double shift, double rounds,
-    double largest_step, Upcoming upcoming,
+    double largest_step, Upcoming upcoming, bint observes,
 ) noexcept nogil:
     """Learn from one row, whose label is `target`.  Nothing is stored before all steps are known to be finite."""
-    cdef Outcome outcome = Outcome(False, False, False, False, 0, 0)
+    cdef Outcome outcome = Outcome(False, False, False, False, 0, 0, Gaussian(0, 0))
     cdef Row true
     cdef Gaussian ours
     cdef Py_ssize_t j, label
@@ -365,6 +367,10 @@ cdef Outcome learn_labels(
         return outcome
     if not find_rivals(cells, space, rule, label, shift):
         return outcome
+    if observes:
+        scores_of_average(
+            space.observed, space.scores, average, rounds, space.at.cell, space.at.x, space.at.n, rule.blocks,
+        )
     true = true_row(space)
     load_block(&true, cells, &space.at, rule.blocks, label)
     ours = Gaussian(space.scores[label], variance_of(&true))

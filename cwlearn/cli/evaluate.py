@@ -45,15 +45,15 @@ def run(arguments: argparse.Namespace) -> None:
 def _evaluate_labels(learner: Learner, batches: Iterable[tuple[Batch, Rows]]) -> dict[str, Any]:
     measures = Measures(learner.label_names)
     labels = Labels.of(learner)
-    probabilistic = learner.rule.probabilistic
+    probabilistic = learner.rule.probabilistic or learner.calibration is not None
     for batch, rows in batches:
         labels.add(batch)
         true = labels.numbers(batch.labels)
         for which, part in learner.parts(rows):
-            margins = learner.margins(part, only_mean=not probabilistic)
-            probabilities = learner.probabilities(*margins) if probabilistic else None
+            margins = learner.margins(part, only_mean=learner.several and learner.calibration is not None)
+            probabilities = learner.probabilities(part, *margins) if probabilistic else None
             weights = None if batch.weights is None else batch.weights[which]
-            measures.add(true[which], learner.chosen(margins[0]), probabilities, weights)
+            measures.add(true[which], learner.chosen(learner.scores(part, *margins)), probabilities, weights)
     return measures.summary(probabilistic)
 
 

@@ -125,14 +125,14 @@ def _with_gaps(text: bytes, batch: Batch) -> bytes:
 
 
 def _prediction_lines(learner: Learner, rows: Rows, label_names: list[str], arguments: argparse.Namespace) -> bytes:
-    mean, variance = learner.margins(rows, only_mean=not _wants_numbers(arguments))
+    mean, variance = learner.margins(rows, only_mean=learner.several and not _wants_numbers(arguments))
     if learner.rule.task == "regression":
         lines = [f"{number:.9g}" for number in mean.tolist()]
     else:
-        lines = [label_names[number] for number in learner.chosen(mean).tolist()]
+        lines = [label_names[number] for number in learner.chosen(learner.scores(rows, mean, variance)).tolist()]
     columns: NDArray[np.float64] = np.empty((rows.n_rows, 0))
     if arguments.proba:
-        columns = learner.probabilities(mean, variance)
+        columns = learner.probabilities(rows, mean, variance)
     elif arguments.std:
         columns = learner.deviations(variance)[:, None]
     elif arguments.margin:

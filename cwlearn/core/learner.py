@@ -16,8 +16,8 @@ from cwlearn.core.model import Model
 from cwlearn.core.parameters import plain
 from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
-from cwlearn.core.states.base import NONE, KernelRule, LinearState
-from cwlearn.core.training import Training, check_class_weight, check_update, orders
+from cwlearn.core.states.base import ALL_FRESH, NONE, KernelRule, LinearState
+from cwlearn.core.training import Plan, Training, check_class_weight, check_update
 from cwlearn.errors import DataError, listed
 
 # Work between two looks at signals and the progress bar, in nonzeros: long enough to cost nothing, short enough for
@@ -138,9 +138,10 @@ class Learner(Model):
         random_state: np.random.RandomState,
     ) -> None:
         """Make `epochs` passes, shuffled or not, with a progress bar if `verbose`."""
-        with progress(rows.n_rows * self.training.epochs, self) as report:
-            for order in orders(rows.n_rows, self.training, random_state):
-                self.learn(rows, targets, weights, order, report)
+        plan = Plan(self.rule, self.training, rows.n_rows)
+        with progress(plan.total, self) as report:
+            for order, fresh, settled in plan.epochs(random_state):
+                self.learn(rows, targets, weights, order, report, fresh, settled)
 
     def learn(
         self,
@@ -149,22 +150,26 @@ class Learner(Model):
         weights: NDArray[np.float64] = NONE,
         order: NDArray[np.int64] | None = None,
         report: Callable[[int], object] = lambda done: None,
+        fresh: NDArray[np.uint8] = ALL_FRESH,
+        settled: bool = False,
     ) -> None:
         """Make one pass over the rows in `order` (default: as they come); `report` gets the number of rows done.
+
+        `fresh` and `settled` are those of an `Epoch`: the scores of fresh rows show what a score is worth.
 
         A row that cannot be learned is an error that names it; the rows before it have been learned.  A second thread
         that learns with the same learner waits for its turn.
         """
         if order is None:
             order = np.arange(rows.n_rows)
-        rule = self._kernel_rule()
+        rule = self._kernel_rule(settled)
         block = self.rows_at_once(rows)
         with self.lock:
             self._begin_at_target(targets, weights, order)
             self.unfinished = None  # an unfinished run cannot be resumed after other rows
             for start in range(0, len(order), block):
                 piece = order[start : start + block]
-                done = self.state.learn(rows, targets, weights, piece, rule, self._counts)
+                done = self.state.learn(rows, targets, weights, fresh, piece, rule, self._counts)
                 if done < len(piece):
                     which = "features" if len(self.classes) else "features or targets"
                     raise DataError(
@@ -183,7 +188,7 @@ class Learner(Model):
     def _constraints(self) -> int:
         return min(self.training.n_constraints or self.state.blocks, self.state.blocks)
 
-    def _kernel_rule(self) -> KernelRule:
+    def _kernel_rule(self, settled: bool) -> KernelRule:
         """The rule as the kernel takes it."""
         return KernelRule(
             **self.rule.kernel_fields(),
@@ -195,6 +200,7 @@ class Learner(Model):
             update=UPDATES[self.training.multiclass_update],
             tolerance=EXACT_TOLERANCE,
             sweeps=EXACT_SWEEPS,
+            settled=settled,
         )
 
     def _begin_at_target(

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cwlearn.core.calibration import CalibrationSum
 from cwlearn.core.frequencies import FrequencySum
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import HOW, require
@@ -130,6 +131,7 @@ class Sum:
         self._weight = 0.0  # of all rows in `surprise`, which is a weighted sum
         self._origins = 0.0  # sum of (first intercept) * (rows since), so that grouping does not matter
         self._seen = 0  # these rows
+        self._calibration = CalibrationSum()
         self._frequencies = FrequencySum()
         self._words: dict[int, list[str]] = {}  # of columns, if these are hashes of documents
 
@@ -149,6 +151,7 @@ class Sum:
                 total._lag = _lag(state, statistics)
                 if how != "l2":
                     total._lag *= total._spread
+            total._calibration.add(learner.calibration)
             total._frequencies.add(learner.frequencies)
             total._words = dict(learner.words)
         if how != "l2":
@@ -216,6 +219,7 @@ class Sum:
         self._weight += other._weight
         self._origins += other._origins
         self._seen += other._seen
+        self._calibration += other._calibration
         self._frequencies += other._frequencies
         self._words = other._words | self._words
         for key, value in other._statistics.items():
@@ -258,6 +262,7 @@ class Sum:
             state.average[:] = self._lag / (self.count if self.how == "l2" else self._spread) * rows
         scale = self._statistics["surprise"] / self._weight if self._weight else 0.0
         learner.statistics = {**self._statistics, "surprise": scale * rows * (rows + 1) / 2}
+        learner.set_calibration(self._calibration.numbers())
         return learner
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cwlearn.core.calibration import Calibration
 from cwlearn.core.class_labels import label_text
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.probabilities import mean_outcome
@@ -85,13 +86,24 @@ class Model:
     def statistics(self) -> Statistics:
         """A copy of what has been counted since the first row."""
         statistics = new_statistics()
-        for name, count in zip(statistics, self._counts[0].item(), strict=True):
-            statistics[name] = count  # type: ignore[literal-required]
+        counts = self._counts[0].copy()
+        for name in statistics:
+            statistics[name] = counts[name].item()  # type: ignore[literal-required]
         return statistics
 
     @statistics.setter
     def statistics(self, statistics: Statistics) -> None:
-        self._counts[0] = tuple(statistics[name] for name in new_statistics())  # type: ignore[literal-required]
+        for name in new_statistics():
+            self._counts[name] = statistics[name]  # type: ignore[literal-required]
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """What scores are worth, as rows have shown before they were learned; None if none has."""
+        return Calibration.of(self._counts["calibration"][0].copy())
+
+    def set_calibration(self, numbers: NDArray[np.float64]) -> None:
+        """Take over what a file or a merge knows of scores."""
+        self._counts["calibration"] = numbers
 
     def progressive_error(self, since: Statistics | None = None) -> float:
         """The error on rows before they were learned from: on all rows, or on those after `since`.
@@ -179,16 +191,28 @@ class Model:
         with nullcontext() if isinstance(self.state, DiagonalState) else self.lock:
             return self.predictor.margins(rows, self.bias, self.rule.projection == "inclusive", only_mean)
 
-    def scores(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What decides, from the margins.
+    def spreads(self, rows: Rows, variance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What the margins of rows are compared with: their variance or, without one of its own, their length.
 
-        Two labels: positive for the second one, and larger where it is more certain.  More: the mean of each label; the
-        highest one wins (EMNLP 2009, section 5).
+        `_kernels.learn_rows` decides in the same way.
         """
-        return mean if self.several else self.rule.score(mean, variance)
+        if self.several or self.rule.projection in ("fixed", "inclusive"):
+            return self.state.squared_lengths(rows, self.bias)
+        return variance
+
+    def scores(self, rows: Rows, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What decides, from the margins of rows.
+
+        Two labels: the log odds of the second one.  (Without any calibration: the score of the rule, which has the same
+        sign as the margin.)  More: the mean of each label; the highest one wins (EMNLP 2009, section 5).
+        """
+        if self.several:
+            return mean
+        known = self.calibration
+        return self.rule.score(mean, variance) if known is None else known.log_odds(mean, self.spreads(rows, variance))
 
     def chosen(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The number of the predicted label, from the scores or the means of margins.  Ties go to the first label."""
+        """The number of the predicted label, from the scores.  Ties go to the first label."""
         return np.argmax(scores, axis=1) if self.several else (scores > 0).astype(np.int64)
 
     def parts(self, rows: Rows, max_scores: int | None = None) -> Iterator[tuple[slice, Rows]]:
@@ -202,19 +226,43 @@ class Model:
         """The number of the predicted label of every row."""
         numbers = np.empty(rows.n_rows, np.int64)
         for which, part in self.parts(rows):
-            numbers[which] = self.chosen(self.margins(part, only_mean=True)[0])
+            numbers[which] = self.chosen(self.scores(part, *self.margins(part, only_mean=self.several)))
         return numbers
 
     # -- probabilities -------------------------------------------------------------------------------------------------
 
-    def probabilities(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The probability of each label, by row, from the margins."""
+    def probabilities(
+        self, rows: Rows, mean: NDArray[np.float64], variance: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The chance of each label, by row, from the margins of the rows.
+
+        The most probable label is the predicted one.  A model without calibration has the distribution of its rule.
+        """
+        known = self.calibration
+        if known is None:
+            self.check_distribution()
+            return self.label_distribution(mean, variance)
+        if self.several:
+            return known.probabilities(mean, self.spreads(rows, variance))
+        odds = known.log_odds(mean, self.spreads(rows, variance))
+        return np.exp(-np.logaddexp(0, np.column_stack([odds, -odds])))
+
+    def check_distribution(self) -> None:
+        """Refuse a distribution over weights where the rule has none."""
+        if not self.rule.probabilistic:
+            raise ValueError(
+                f"this model of {self.rule.name} has neither variances nor a calibration, hence no probabilities: "
+                f"they come with the first rows that it learns"
+            )
+
+    def label_distribution(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The probability that each label has the highest score, under the Gaussian over the weights."""
         if self.several:
             return self.rule.probabilities(mean, self.rule.score_variance(variance))
         score = self.rule.score(mean, variance)
         return np.column_stack([self.rule.probability(side) for side in (-score, score)])
 
-    def drawn_probabilities(
+    def drawn_distribution(
         self,
         mean: NDArray[np.float64],
         variance: NDArray[np.float64],

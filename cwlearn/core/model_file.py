@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn._version import __version__
-from cwlearn.core import sealed_archive
+from cwlearn.core import calibration, sealed_archive
 from cwlearn.core.class_labels import as_json, from_json, json_value
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.learner import Learner
@@ -183,6 +183,7 @@ def _header(learner: Learner) -> dict[str, Any]:
         "hash_bits": learner.hash_bits,
         "documents": _documents(learner),
         "tally": dict(learner.statistics),
+        "calibration": None if learner.calibration is None else learner.calibration.record(),
         "unfinished": learner.unfinished,
     }
 
@@ -295,6 +296,8 @@ def _filled(learner: Learner, header: dict[str, Any], arrays: Arrays, names: Sto
     learner.origin = float(origin)
     learner.feature_names = _read_names(names, n_features, budget)
     learner.statistics = _statistics(header["tally"])
+    if header.get("calibration") is not None:  # version 1 had none
+        learner.set_calibration(calibration.from_record(header["calibration"]))
     learner.label_texts = _texts(header["labels"]["texts"], len(learner.classes))
     learner.hash_bits = _hash_bits(header["hash_bits"], n_features)
     if header.get("documents") is not None:  # version 1 had none

@@ -39,6 +39,7 @@ class Rule(Options):
     name: ClassVar[str]
     task: ClassVar[str] = "classification"
     default_epochs: ClassVar[int] = 10
+    last_epochs: ClassVar[int] = 3  # of several, which learn the rows that were held back: see `training.Plan`
     probabilistic: ClassVar[bool] = True  # `probability` is meaningful
 
     @property

@@ -39,6 +39,7 @@ class CW(SecondOrderRule):
     """
 
     name: ClassVar[str] = "cw"
+    last_epochs: ClassVar[int] = 1  # noise shrinks the variances in every epoch, and scores get another meaning
     confidence: float = option(0.9, CONFIDENCE, "Probability (eta) with which each row must be classified correctly.")
     form: Literal["stdev", "variance"] = option(
         "stdev",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cwlearn._kernels import UPDATES
 from cwlearn.core.parameters import ALL, ANYTHING, BOOLEAN, COUNT, LEVEL, POSITIVE, Options, one_of, option
 from cwlearn.core.rule import Rule
+from cwlearn.core.states.base import ALL_FRESH
 
 
 @dataclass(frozen=True)
@@ -53,13 +54,61 @@ class Training(Options):
 BUILT_WITH = ("initial_variance", "fit_intercept", "n_constraints", "multiclass_update", "dtype")
 
 
-def orders(n_rows: int, training: Training, random_state: np.random.RandomState) -> Iterator[NDArray[np.int64]]:
-    """The order of the rows in each epoch."""
-    for _ in range(training.epochs):
-        order = np.arange(n_rows)
-        if training.shuffle:
-            random_state.shuffle(order)
-        yield order
+# A model knows the rows that it has learned too well to be tested by them.  So, in a training of several epochs, a
+# fifth of the rows comes in only with the last three of them (CW: the last one).  When it comes in, it shows what the
+# scores are worth.  Measured (docs/results/calibration.md): the model is as good as with all rows in all epochs.
+HELD_BACK = 5  # one row in so many
+FEWEST_ROWS = 400  # of fewer rows a fifth tells too little: all are learned in all epochs
+
+
+class Epoch(NamedTuple):
+    """One pass: the order of its rows, which rows are new to the model (by row; empty if all are), and whether it has
+    learned others several times."""
+
+    order: NDArray[np.int64]
+    fresh: NDArray[np.uint8]
+    settled: bool
+
+
+class Plan:
+    """Which rows are learned in which epoch."""
+
+    def __init__(self, rule: Rule, training: Training, n_rows: int) -> None:
+        self._n_rows, self._shuffle, self._epochs = n_rows, training.shuffle, training.epochs
+        self._holds_back = training.epochs > 1 and n_rows >= FEWEST_ROWS
+        self._first = max(1, training.epochs - rule.last_epochs) if self._holds_back else 0  # epoch of all rows
+
+    @property
+    def total(self) -> int:
+        """About how many rows all epochs learn, for a progress bar."""
+        return self._epochs * self._n_rows - self._first * (self._n_rows // HELD_BACK)
+
+    def held_back(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of the rows with these numbers are held back: some, by chance, or the last ones without a shuffle."""
+        if not self._holds_back:
+            return np.zeros(len(numbers), bool)
+        if not self._shuffle:
+            return np.asarray(numbers >= self._n_rows - self._n_rows // HELD_BACK)
+        mixed = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing: no pattern of the data
+        return np.asarray((mixed >> np.uint64(40)) % np.uint64(HELD_BACK) == 0)
+
+    def epoch(self, epoch: int, order: NDArray[np.int64], numbers: NDArray[np.int64]) -> Epoch:
+        """An epoch of rows that are to be learned in `order` and have these numbers among all."""
+        held = self.held_back(numbers)
+        if epoch < self._first:
+            return Epoch(order[~held[order]], np.zeros(len(numbers), np.uint8), False)
+        if not self._holds_back:
+            return Epoch(order, ALL_FRESH if epoch == 0 else np.zeros(len(numbers), np.uint8), False)
+        return Epoch(order, held.astype(np.uint8) if epoch == self._first else np.zeros(len(numbers), np.uint8), True)
+
+    def epochs(self, random_state: np.random.RandomState) -> Iterator[Epoch]:
+        """All epochs of a training that has its rows in memory."""
+        numbers = np.arange(self._n_rows)
+        for epoch in range(self._epochs):
+            order = np.arange(self._n_rows)
+            if self._shuffle:
+                random_state.shuffle(order)
+            yield self.epoch(epoch, order, numbers)
 
 
 def row_dtype(rule: Rule, training: Training) -> str:

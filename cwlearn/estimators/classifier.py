@@ -75,14 +75,26 @@ class Classifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Score each row.
 
-        Two labels: the confidence in `classes_[1]`, positive if that is the prediction, and ranked as `predict_proba`.
-        It is the mean of the margin divided by its standard deviation (`LogisticClassifier`: the log odds; first-order
-        classes: the mean itself).
+        Two labels: the log odds of `classes_[1]`, those of `predict_proba`; positive if that is the prediction.  (A
+        model file of version 1 has no calibration: there it is the mean of the margin divided by its deviation.)
 
-        More labels: the mean of the score of each label; the highest one is the prediction.  `margin` has the variance.
+        More labels: the mean of the score of each label; the highest one is the prediction.  `margin` has the mean and
+        the variance of every score.
         """
         rows = self._rows(X)
-        return self._fitted.scores(*self._fitted.margins(rows, only_mean=self._fitted.several))
+        return self._fitted.scores(rows, *self._fitted.margins(rows, only_mean=self._fitted.several))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the chance of each label, by row.
+
+        Every row is scored before it is learned from, so its label shows what such a score is worth.  `partial_fit`,
+        and `fit` with one epoch, fit the probabilities to these rows, later ones more than earlier ones.  With several
+        epochs, a fifth of the rows is held back until the last three, and tests the scores when it comes in.  The most
+        probable label is the predicted one.
+        """
+        rows = self._rows(X)
+        several = self._fitted.several and self._fitted.calibration is not None
+        return self._fitted.probabilities(rows, *self._fitted.margins(rows, only_mean=several))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the label of each row."""
@@ -135,10 +147,13 @@ class Weighted(Classifier):
 
 
 class Probabilistic(Classifier):
-    """Base of the classifiers that have probabilities."""
+    """Base of the classifiers that have a distribution over their weights, or over labels."""
 
-    def predict_proba(self, X: Any, *, draws: int | None = None, random_state: Any = None) -> NDArray[np.float64]:
-        """Return the probability of each label, by row, under the Gaussian over the weights w.
+    def label_distribution(self, X: Any, *, draws: int | None = None, random_state: Any = None) -> NDArray[np.float64]:
+        """Return the probability that each label has the highest score, by row, under the Gaussian over the weights w.
+
+        This is the papers' distribution: how certain the model is of the sign of a score, not how often the label is
+        right, which `predict_proba` tells.
 
         Two labels: Pr(w.x > 0) for `classes_[1]`.  More: the probability that the score of the label is the highest,
         where scores are independent Gaussians; by quadrature, exact to about 1e-12.  CW and SCW use the variance of
@@ -151,6 +166,6 @@ class Probabilistic(Classifier):
         rows = self._rows(X)
         margins = self._fitted.margins(rows)
         if draws is None:
-            return self._fitted.probabilities(*margins)
+            return self._fitted.label_distribution(*margins)
         require("draws", draws, COUNT)
-        return self._fitted.drawn_probabilities(*margins, int(draws), check_random_state(random_state))
+        return self._fitted.drawn_distribution(*margins, int(draws), check_random_state(random_state))

@@ -151,7 +151,8 @@ class _FittedRule(FittedCandidate):
         if self.mistakes is None:
             self._fit_first_epoch(order)
         else:
-            self._learner.learn(self.data_set.rows, self._targets, NONE, order)
+            seen = np.zeros(self.data_set.rows.n_rows, np.uint8)
+            self._learner.learn(self.data_set.rows, self._targets, NONE, order, fresh=seen)
         self.updates = self._learner.statistics["updates"]
 
     def _fit_first_epoch(self, order: NDArray[np.int64]) -> None:
@@ -165,9 +166,8 @@ class _FittedRule(FittedCandidate):
         return self._learner.predictions(self.data_set.rows.part(rows.start, rows.stop))
 
     def probabilities(self, rows: slice) -> NDArray[np.float64] | None:
-        if not self._learner.rule.probabilistic:
-            return None
-        return self._learner.probabilities(*self._learner.margins(self.data_set.rows.part(rows.start, rows.stop)))
+        part = self.data_set.rows.part(rows.start, rows.stop)
+        return self._learner.probabilities(part, *self._learner.margins(part))
 
     def weights(self) -> Weights:
         state = self._learner.predictor

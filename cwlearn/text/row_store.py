@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn.core.rows import Rows
-from cwlearn.core.training import Training, orders
+from cwlearn.core.states.base import ALL_FRESH
+from cwlearn.core.training import Plan, Training
 from cwlearn.native import check_rows
 from cwlearn.utils.growable import GrowableArray
 from cwlearn.utils.pipeline import read_ahead
 
-# Rows, their labels, and the order to learn them in; None: as they are.
-Piece = tuple[Rows, NDArray[np.float64], NDArray[np.int64] | None]
 DAMAGED = "the cache for more epochs is damaged"
+
+
+class Piece(NamedTuple):
+    """Rows and their labels, and how to learn them: an `Epoch`, in this order; None: as they are."""
+
+    rows: Rows
+    labels: NDArray[np.float64]
+    order: NDArray[np.int64] | None = None
+    fresh: NDArray[np.uint8] = ALL_FRESH
+    settled: bool = False
 
 
 class MemoryStore:
@@ -102,10 +111,12 @@ class MemoryStore:
     def queries(self) -> NDArray[np.int64]:
         return self._arrays["queries"].values
 
-    def pieces(self, training: Training, random_state: np.random.RandomState) -> Generator[Piece, None, None]:
-        """All rows in every epoch, in a new random order with `shuffle`, as `fit` takes them."""
-        for order in orders(self.rows.n_rows, training, random_state):
-            yield self.rows, self.labels, order
+    def pieces(
+        self, plan: Plan, training: Training, random_state: np.random.RandomState
+    ) -> Generator[Piece, None, None]:
+        """The rows of every epoch, in a new random order with `shuffle`, as `fit` takes them."""
+        for epoch in plan.epochs(random_state):
+            yield Piece(self.rows, self.labels, *epoch)
 
     def close(self) -> None:
         pass
@@ -116,6 +127,7 @@ class _Block:
     """Where some rows are in the file."""
 
     offset: int
+    first: int  # the number of its first row among all
     n_rows: int
     nnz: int
     index_dtype: np.dtype[Any]
@@ -138,6 +150,7 @@ class DiskStore:
         self._dtype = np.dtype(dtype)
         self._window_bytes = max(1, memory // 4)  # one is learned from, one is being read, each beside its blocks
         self._blocks: list[_Block] = []
+        self._n_rows = 0
         self.n_features = 0
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="cwlearn-", buffering=0)  # noqa: SIM115
 
@@ -163,9 +176,11 @@ class DiskStore:
         nbytes = sum(array.nbytes for array in arrays if array is not None)
         weighted, with_extras = rows.weights is not None, rows.extras is not None
         block = _Block(
-            offset, rows.n_rows, len(rows.values), rows.indices.dtype, all_ones, weighted, with_extras, nbytes
-        )
+            offset, self._n_rows, rows.n_rows, len(rows.values), rows.indices.dtype, all_ones, weighted, with_extras,
+            nbytes,
+        )  # fmt: skip
         self._blocks.append(block)
+        self._n_rows += rows.n_rows
         self.n_features = max(self.n_features, rows.n_features)
 
     def _array(self, dtype: Any, count: int) -> NDArray[Any]:
@@ -202,12 +217,14 @@ class DiskStore:
             raise OSError(DAMAGED)
         return Rows(indptr, indices, values, squares, self.n_features, weights, extras), labels
 
-    def pieces(self, training: Training, random_state: np.random.RandomState) -> Generator[Piece, None, None]:
+    def pieces(
+        self, plan: Plan, training: Training, random_state: np.random.RandomState
+    ) -> Generator[Piece, None, None]:
         """The windows of every epoch; the next one is read while the last one is learned from."""
-        return read_ahead(self._windows(training, random_state))
+        return read_ahead(self._windows(plan, training, random_state))
 
-    def _windows(self, training: Training, random_state: np.random.RandomState) -> Iterator[Piece]:
-        for _ in range(training.epochs):
+    def _windows(self, plan: Plan, training: Training, random_state: np.random.RandomState) -> Iterator[Piece]:
+        for epoch in range(training.epochs):
             numbers = np.arange(len(self._blocks))
             if training.shuffle:
                 random_state.shuffle(numbers)
@@ -216,14 +233,16 @@ class DiskStore:
             for number in numbers:
                 block = self._blocks[number]
                 if blocks and size + block.nbytes > self._window_bytes:
-                    yield self._window(blocks, training, random_state)
+                    yield self._window(plan, epoch, blocks, training, random_state)
                     blocks, size = [], 0
                 blocks.append(block)
                 size += block.nbytes
             if blocks:
-                yield self._window(blocks, training, random_state)
+                yield self._window(plan, epoch, blocks, training, random_state)
 
-    def _window(self, blocks: list[_Block], training: Training, random_state: np.random.RandomState) -> Piece:
+    def _window(
+        self, plan: Plan, epoch: int, blocks: list[_Block], training: Training, random_state: np.random.RandomState
+    ) -> Piece:
         order = np.arange(sum(block.n_rows for block in blocks))
         if training.shuffle:
             random_state.shuffle(order)
@@ -232,7 +251,8 @@ class DiskStore:
         for block in blocks:
             added += block.nbytes
             store.add(*self._read(block), fraction=added / total)
-        return store.rows, store.labels, order
+        numbers = np.concatenate([np.arange(block.first, block.first + block.n_rows) for block in blocks])
+        return Piece(store.rows, store.labels, *plan.epoch(epoch, order, numbers))
 
     def close(self) -> None:
         self._file.close()

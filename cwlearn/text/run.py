@@ -13,13 +13,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cwlearn.core.learner import Learner
-from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
 from cwlearn.core.text_options import TextOptions
-from cwlearn.core.training import Training, row_dtype
+from cwlearn.core.training import Plan, Training, row_dtype
 from cwlearn.errors import DataError, ModelError, NoExamplesError
 from cwlearn.text.batch import Batch
 from cwlearn.text.chunks import CHUNK_BYTES, Beginning
@@ -97,7 +95,7 @@ class Run:
         try:
             with closing(pieces):
                 for piece in pieces:
-                    self._learn(*piece)
+                    self._learn(piece)
         finally:
             if self._store is not None:
                 self._store.close()
@@ -112,8 +110,8 @@ class Run:
     def _in_one_pass(self) -> bool:
         return self.training.epochs == 1 and not self.training.shuffle
 
-    def _learn(self, rows: Rows, labels: NDArray[np.float64], order: NDArray[np.int64] | None) -> None:
-        learner = self.learner
+    def _learn(self, piece: Piece) -> None:
+        learner, (rows, labels, order, fresh, settled) = self.learner, piece
         assert learner is not None
         if self._rows_to_skip:
             order = np.arange(rows.n_rows) if order is None else order
@@ -134,7 +132,7 @@ class Run:
             if isinstance(self._store, DiskStore):
                 rows = learner.weighed(rows)
             with self.monitor.undisturbed():
-                learner.learn(rows, targets, weights, order, report)
+                learner.learn(rows, targets, weights, order, report, fresh, settled)
         except DataError as error:
             if self._current is None or error.row is None:
                 raise
@@ -251,7 +249,7 @@ class Run:
                     with self.monitor.undisturbed():
                         self._prepare_learner(batch.n_features)
                     self._current = batch, self.done
-                    yield batch.rows, batch.labels, None
+                    yield Piece(batch.rows, batch.labels)
                     self._learned, self._current = self._read.followed_by(batch.n_lines, batch.checksum), None
         if self._expected is not None and self._read.lines < self._expected.lines:
             self._begin_anew(OTHER_TEXT)
@@ -280,8 +278,9 @@ class Run:
             if isinstance(store, MemoryStore) and self.learner is not None and self.learner.frequencies is not None:
                 store.set_values(self.learner.weighed(store.rows))
         random_state = self.random_state or self.training.generator()
-        self.monitor.begin("learning", self.rows * self.training.epochs, " rows")
-        with closing(store.pieces(self.training, random_state)) as pieces:
+        plan = Plan(self.rule, self.training, self.rows)
+        self.monitor.begin("learning", plan.total, " rows")
+        with closing(store.pieces(plan, self.training, random_state)) as pieces:
             yield from pieces
 
     def _read_into_store(self) -> MemoryStore | DiskStore:

@@ -9,12 +9,14 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from cwlearn._kernels import CALIBRATION_SIZE
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.rows import Rows
 from cwlearn.core.rule import RuleFields
 from cwlearn.utils.machine import free_memory
 
 NONE: NDArray[np.float64] = np.empty(0)
+ALL_FRESH: NDArray[np.uint8] = np.empty(0, np.uint8)  # no row has been learned before
 SLOTS = 8  # rivals of the true label that are in scratch memory at the same time
 LARGE = 1 << 25  # bytes; smaller requests are not compared with the free memory
 
@@ -30,6 +32,7 @@ class KernelRule(RuleFields):
     update: int
     tolerance: float
     sweeps: int
+    settled: bool
 
 
 class Statistics(TypedDict):
@@ -48,8 +51,10 @@ def new_statistics() -> Statistics:
     return Statistics(rows=0, updates=0, mistakes=0, unsolved=0, loss=0.0, surprise=0.0, squares=0.0)
 
 
-# `_kernels.Statistics`: the same fields as a struct, which the kernel updates.
-STATISTICS = np.dtype([(name, type(zero)) for name, zero in new_statistics().items()])
+# `_kernels.Statistics`: the same fields as a struct, which the kernel updates, and what scores have been worth.
+STATISTICS = np.dtype(
+    [*((name, type(zero)) for name, zero in new_statistics().items()), ("calibration", np.float64, (CALIBRATION_SIZE,))]
+)
 
 
 def scratch_of(longest: int, blocks: int, constraints: int = 1) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -149,6 +154,7 @@ class State(ABC):
         rows: Rows,
         targets: NDArray[np.float64],
         weights: NDArray[np.float64],
+        fresh: NDArray[np.uint8],
         order: NDArray[np.int64],
         rule: KernelRule,
         counts: NDArray[np.void],
@@ -167,6 +173,10 @@ class State(ABC):
         With `only_mean` the variance may be empty, which saves time.  If the state is not diagonal, rows may have more
         features than it.
         """
+
+    def squared_lengths(self, rows: Rows, bias: float) -> NDArray[np.float64]:
+        """The squared length of every row, the intercept included."""
+        return rows.squares + bias * bias
 
     def reconfigure(self, kernel: KernelOptions | None) -> None:  # noqa: B027  most states have nothing to change
         """Take over options that may change after learning has begun."""

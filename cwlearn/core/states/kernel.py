@@ -26,13 +26,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsymm, dsymv, dsyr
-from scipy.sparse import csr_matrix
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.rows import Rows
 from cwlearn.core.states.base import NONE, Arrays, check_finite, check_layout, check_memory
 from cwlearn.core.states.coefficients import Coefficients, coefficients_bytes, triangle_size
+from cwlearn.core.states.kept_rows import NO_COLUMNS, Row, check_kept_rows, csr_of, row_of
 from cwlearn.core.states.projected import ROW_EFFORT, ProjectedState, View
 from cwlearn.errors import DataError, listed
 
@@ -47,10 +47,6 @@ INDEFINITE = 1e-3  # rounding never makes a variance as negative as this part of
 FEW_FEATURES = 1024  # matrices with at most so many columns are always dense
 DENSE = 0.1  # others are dense if at least this part of their values is not 0
 ROW_BYTES = 1024  # memory of a kept row beside its numbers: Python objects
-
-NO_COLUMNS = np.empty(0, np.int64)
-
-Row = tuple[NDArray[np.int64], NDArray[np.float64]]  # columns and values
 
 
 class KernelState(ProjectedState):
@@ -116,7 +112,7 @@ class KernelState(ProjectedState):
             used = np.unique(np.concatenate([NO_COLUMNS, *(columns for columns, _ in (*rows, *kept))]))
             rows, kept = ([(np.searchsorted(used, columns), v) for columns, v in some] for some in (rows, kept))
             width = max(1, len(used))
-        x, y = (_csr(some, width) for some in (rows, kept))
+        x, y = (csr_of(some, width) for some in (rows, kept))
         if sparse:
             return x, y
         size = 8 * width * (len(rows) + len(kept))
@@ -167,7 +163,7 @@ class KernelState(ProjectedState):
         self.begin(rows)
         self.keep_to_budget()
         for start in range(0, len(order), ROWS_AT_ONCE):
-            chosen = [_row(rows, i) for i in order[start : start + ROWS_AT_ONCE]]
+            chosen = [row_of(rows, i) for i in order[start : start + ROWS_AT_ONCE]]
             x, kept = self._matrices(chosen, max(self.n_features, rows.n_features))
             own = self.gram(x, x, bias)
             known = np.empty((len(chosen), len(self.kept) + len(chosen)))  # K(x, kept row), with room for these rows
@@ -224,7 +220,7 @@ class KernelState(ProjectedState):
         width = max(self.n_features, rows.n_features)
         for start in range(0, rows.n_rows, ROWS_AT_ONCE):
             part = slice(start, min(start + ROWS_AT_ONCE, rows.n_rows))
-            x, kept = self._matrices([_row(rows, i) for i in range(part.start, part.stop)], width)
+            x, kept = self._matrices([row_of(rows, i) for i in range(part.start, part.stop)], width)
             known = self.gram(x, kept, bias) if self.kept else np.empty((len(mean[part]), 0))
             own = NONE if only_mean else np.diagonal(self.gram(x, x, bias))
             for z, block in enumerate(self.by_block):
@@ -237,6 +233,14 @@ class KernelState(ProjectedState):
         if self.blocks == 1:
             mean, variance = mean[:, 0], variance[:, 0]
         return mean, NONE if only_mean else variance
+
+    def squared_lengths(self, rows: Rows, bias: float) -> NDArray[np.float64]:
+        squares, width = np.empty(rows.n_rows), max(self.n_features, rows.n_features)
+        for start in range(0, rows.n_rows, ROWS_AT_ONCE):
+            part = slice(start, min(start + ROWS_AT_ONCE, rows.n_rows))
+            x, _ = self._matrices([row_of(rows, i) for i in range(part.start, part.stop)], width)
+            squares[part] = np.maximum(np.diagonal(self.gram(x, x, bias)), 0)
+        return squares
 
     # -- model files ---------------------------------------------------------------------------------------------------
 
@@ -282,7 +286,7 @@ class KernelState(ProjectedState):
         n_kept = len(indptr) - 1
         for name, numbers in (("values", values), ("coefficients", coefficients), ("gamma", np.array(gamma))):
             check_finite(name, numbers)
-        _check_kept_rows(indptr, indices, n_features)
+        check_kept_rows(indptr, indices, n_features)
         if not (gamma > 0 or (gamma == 0 and not n_kept)):
             raise ValueError(f"its gamma is {gamma}")
         if not ((priors >= self.initial_variance) & (priors <= 2 * self.initial_variance)).all():
@@ -300,18 +304,6 @@ class KernelState(ProjectedState):
             triangle = arrays["triangles"][first_cell : first_cell + size]
             block.restore(a, members[part], coefficients[part], triangle)
             first, first_cell = first + count, first_cell + size
-
-
-def _check_kept_rows(indptr: NDArray[np.int64], indices: NDArray[np.int64], n_features: int) -> None:
-    """Refuse bounds and columns of a model file that are not those of sound rows."""
-    if indptr[0] != 0 or not (indptr[1:] >= indptr[:-1]).all():
-        raise ValueError("its kept rows do not fit its state")
-    if len(indices) and not (indices.min() >= 0 and indices.max() < n_features):
-        raise ValueError("its kept rows have columns that are not features")
-    first_of_row = np.zeros(len(indices) + 1, bool)
-    first_of_row[indptr] = True
-    if not (first_of_row[1:-1] | (indices[1:] > indices[:-1])).all():
-        raise ValueError("its kept rows have columns that do not rise")
 
 
 class _RowView(View):
@@ -382,18 +374,3 @@ class _RowView(View):
         state = self._state
         for number, last in state.keep_to_budget():
             self._known[:, number] = self._known[:, last]
-
-
-def _row(rows: Rows, i: int) -> Row:
-    """Columns and values of one row.  Zeros are left out, so that equal rows have equal bytes."""
-    part = slice(rows.indptr[i], rows.indptr[i + 1])
-    columns, values = rows.indices[part].astype(np.int64), rows.values[part].astype(np.float64)
-    nonzero = values != 0
-    return (columns, values) if nonzero.all() else (columns[nonzero], values[nonzero])
-
-
-def _csr(rows: list[Row], width: int) -> Any:
-    bounds = np.cumsum([0, *(len(columns) for columns, _ in rows)])
-    columns = np.concatenate([NO_COLUMNS, *(columns for columns, _ in rows)])
-    values = np.concatenate([NONE, *(values for _, values in rows)])
-    return csr_matrix((values, columns, bounds), shape=(len(rows), width))

@@ -143,6 +143,7 @@ class ProjectedState(State):
         rows: Rows,
         targets: NDArray[np.float64],
         weights: NDArray[np.float64],
+        fresh: NDArray[np.uint8],
         order: NDArray[np.int64],
         rule: KernelRule,
         counts: NDArray[np.void],
@@ -162,7 +163,7 @@ class ProjectedState(State):
             for done, (i, view) in enumerate(zip(numbers, self.views(rows, numbers, rule["bias"]), strict=True)):
                 row = slice(i, i + 1)
                 try:
-                    if not self._learn_row(view, targets[row], weights[row], projected, scratch, counts):
+                    if not self._learn_row(view, targets[row], weights[row], fresh[row], projected, scratch, counts):
                         return done
                 except DataError as error:
                     raise DataError(error.what, row=i) from None
@@ -174,6 +175,7 @@ class ProjectedState(State):
         view: View,
         target: NDArray[np.float64],
         weight: NDArray[np.float64],
+        fresh: NDArray[np.uint8],
         rule: KernelRule,
         scratch: tuple[NDArray[np.float64], NDArray[np.int64]],
         counts: NDArray[np.void],
@@ -191,7 +193,8 @@ class ProjectedState(State):
         mean, variance = cells.copy()
         after = counts.copy()
         done = learn_rows(
-            cells.reshape(-1), NONE, *scratch, _BOUNDS, _COLUMNS, NONE, _SQUARES, target, weight, _ORDER, rule, after
+            cells.reshape(-1), NONE, *scratch, _BOUNDS, _COLUMNS, NONE, _SQUARES, target, weight, fresh, _ORDER, rule,
+            after,
         )  # fmt: skip
         if not done or not np.isfinite(cells[0]).all():
             return False

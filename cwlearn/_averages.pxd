@@ -1,0 +1,56 @@
+"""Averaged rules: the weights that learn are ahead of their average, which predicts.
+
+`average` has, for each mean, the sum over updates of (rounds before it) * (change of the mean).  After T rounds the mean
+of the means is mu - average / T.
+"""
+
+from libc.stdint cimport int64_t, uint64_t
+
+from cwlearn._cells cimport Row, change_of_mean, floating, index_t
+
+
+cdef inline void add_to_average(
+    double* average, const Row* row, const floating* cells, double alpha, double rounds, uint64_t n_features,
+    const index_t* indices, bint fixed,
+) noexcept nogil:
+    """Add (rounds before this one) * (change of the mean), for a row that has been moved and not yet stored."""
+    cdef uint64_t j
+    cdef Py_ssize_t k
+    average[0] += rounds * change_of_mean(row, 0, cells[0], alpha, fixed)
+    for k in range(row.n - 1):
+        j = <uint64_t> indices[k]
+        if j >= n_features:
+            return
+        average[j + 1] += rounds * change_of_mean(row, k + 1, cells[2 * j + 2], alpha, fixed)
+
+
+cdef inline double lag_of(
+    const double* average, const Row* row, double rounds, uint64_t n_features, const index_t* indices,
+) noexcept nogil:
+    """How much the margin of the weights that learn is ahead of that of their average."""
+    cdef double lag = average[0] * row.x[0]
+    cdef uint64_t j
+    cdef Py_ssize_t k
+    for k in range(row.n - 1):
+        j = <uint64_t> indices[k]
+        if j >= n_features:
+            break
+        lag += average[j + 1] * row.x[k + 1]
+    return lag / rounds
+
+
+cdef inline void scores_of_average(
+    double* averaged, const double* scores, const double* average, double rounds, const int64_t* cell, const double* x,
+    Py_ssize_t n, Py_ssize_t n_labels,
+) noexcept nogil:
+    """The scores of all labels by the weights that predict: `scores` themselves, if the rule is not averaged."""
+    cdef Py_ssize_t p, z
+    cdef double share
+    for z in range(n_labels):
+        averaged[z] = scores[z]
+    if average == NULL or rounds == 0:
+        return
+    for p in range(n):
+        share = x[p] / rounds
+        for z in range(n_labels):
+            averaged[z] -= share * average[n_labels * cell[p] + z]

@@ -1,0 +1,182 @@
+"""What a score is worth: probabilities of labels, from what the kernel has observed (`_calibration.pxd`)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwlearn._kernels import CALIBRATION_SIZE
+from cwlearn.core.parameters import is_number
+from cwlearn.core.probabilities import softmax
+
+PRIOR_SLOPE, PRIOR_SLOPE_VARIANCE, PRIOR_SHIFT_VARIANCE = 2.0, 100.0, 16.0  # those of `_calibration.pxd`
+LEAST_SLOPE = 1e-9  # a higher score is never worth less
+
+
+class Calibrator(NamedTuple):
+    """A logistic regression of the label on a score; see the struct of the same name in `_calibration.pxd`."""
+
+    mean_square: float = 0.0
+    slope: float = PRIOR_SLOPE
+    shift: float = 0.0
+    slope_variance: float = PRIOR_SLOPE_VARIANCE
+    covariance: float = 0.0
+    shift_variance: float = PRIOR_SHIFT_VARIANCE
+    loss: float = 0.0
+
+    @property
+    def factor(self) -> float:
+        """What a score is multiplied by."""
+        return max(self.slope, LEAST_SLOPE) / math.sqrt(self.mean_square) if self.mean_square > 0 else LEAST_SLOPE
+
+    @property
+    def moved_threshold(self) -> float:
+        """The shift without what may be chance: it moves predictions only by what exceeds its standard error."""
+        error = math.sqrt(self.shift_variance)
+        return self.shift - min(max(self.shift, -error), error)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Both calibrators: of the margin, and of the margin over its deviation."""
+
+    observed: float
+    settled: float
+    margin: Calibrator
+    deviation: Calibrator
+
+    @classmethod
+    def of(cls, numbers: NDArray[np.float64]) -> Self | None:
+        """The calibration that the kernel has in an array; None before the first row."""
+        if not numbers[0]:
+            return None
+        observed, settled, *rest = numbers.tolist()
+        half = len(Calibrator._fields)
+        return cls(observed, settled, Calibrator(*rest[:half]), Calibrator(*rest[half:]))
+
+    def numbers(self) -> NDArray[np.float64]:
+        """The array of the kernel."""
+        return np.array([self.observed, self.settled, *self.margin, *self.deviation])
+
+    @property
+    def uses_deviation(self) -> bool:
+        """Whether the margin over its deviation told more than the margin."""
+        return self.deviation.loss < self.margin.loss
+
+    @property
+    def best(self) -> Calibrator:
+        return self.deviation if self.uses_deviation else self.margin
+
+    def log_odds(self, mean: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The log odds of the second of two labels."""
+        return self._scores(mean, spread) + self.best.moved_threshold
+
+    def probabilities(self, mean: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The probability of each of several labels."""
+        return softmax(self._scores(mean, spread[:, None]))
+
+    def _scores(self, mean: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.float64]:
+        scores = mean * self.best.factor
+        if not self.uses_deviation:
+            return scores
+        length = np.sqrt(spread)
+        if mean.ndim == 1:  # as the kernel has it: nothing is known of a row without any variance
+            return np.divide(scores, length, out=np.zeros_like(scores), where=length > 0)
+        return scores / np.where(length > 0, length, 1)
+
+    def record(self) -> dict[str, Any]:
+        """The calibration as a model file has it."""
+        return {
+            "observed": self.observed,
+            "settled": self.settled,
+            "margin": list(self.margin),
+            "deviation": list(self.deviation),
+        }
+
+
+def from_record(record: Any) -> NDArray[np.float64]:
+    """The array of the kernel, from a model file; ValueError if it is not sound."""
+    try:
+        numbers = [record["observed"], record["settled"], *record["margin"], *record["deviation"]]
+    except (KeyError, TypeError):
+        numbers = []
+    if len(numbers) != CALIBRATION_SIZE or not all(map(is_number, numbers)):
+        raise ValueError("its calibration is not complete")
+    array = np.array(numbers, np.float64)
+    known = Calibration.of(array)
+    if known is None or known.observed < 0:
+        raise ValueError("its calibration is not sound")
+    for part in (known.margin, known.deviation):
+        determinant = part.slope_variance * part.shift_variance - part.covariance**2
+        if part.mean_square < 0 or part.slope_variance <= 0 or part.shift_variance <= 0 or determinant <= 0:
+            raise ValueError("its calibration is not sound")
+    return array
+
+
+class CalibrationSum:
+    """What several models know of their scores, added up: each counts by its information, the prior once.
+
+    Slopes are per unit of the score here, so that models whose scores have different sizes agree.  All numbers are
+    sums, hence order and grouping do not matter.
+    """
+
+    def __init__(self) -> None:
+        self._observed = self._settled = 0.0
+        self._sums = np.zeros(
+            (2, 7)
+        )  # by calibrator: mean square and loss, then precision (3) and precision x mean (2)
+
+    def add(self, known: Calibration | None) -> None:
+        if known is None:
+            return
+        self._observed += known.observed
+        self._settled = max(self._settled, known.settled)
+        for sums, part in zip(self._sums, (known.margin, known.deviation), strict=True):
+            sums += [known.observed * part.mean_square, known.observed * part.loss, *_information(part)]
+
+    def __iadd__(self, other: CalibrationSum) -> Self:
+        self._observed += other._observed
+        self._settled = max(self._settled, other._settled)
+        self._sums += other._sums
+        return self
+
+    def numbers(self) -> NDArray[np.float64]:
+        """The array of the kernel for the merged model."""
+        if not self._observed:
+            return np.zeros(CALIBRATION_SIZE)
+        parts = [_calibrator(self._observed, *sums) for sums in self._sums.tolist()]
+        return Calibration(self._observed, self._settled, *parts).numbers()
+
+
+def _information(part: Calibrator) -> list[float]:
+    """What a calibrator adds to precision, and to precision x mean, per unit of the score."""
+    a, b, c = part.slope_variance, part.covariance, part.shift_variance
+    determinant = a * c - b * b
+    pa, pb, pc = c / determinant, -b / determinant, a / determinant
+    place = pa * part.slope + pb * part.shift - PRIOR_SLOPE / PRIOR_SLOPE_VARIANCE
+    unit = math.sqrt(part.mean_square)
+    return [
+        (pa - 1 / PRIOR_SLOPE_VARIANCE) * unit * unit,
+        pb * unit,
+        pc - 1 / PRIOR_SHIFT_VARIANCE,
+        place * unit,
+        pb * part.slope + pc * part.shift,
+    ]
+
+
+def _calibrator(
+    observed: float, squares: float, losses: float, pa: float, pb: float, pc: float, slope: float, shift: float
+) -> Calibrator:
+    """The calibrator with this information beside the prior."""
+    unit = math.sqrt(squares / observed) or 1.0
+    pa = max(pa, 0.0) / (unit * unit) + 1 / PRIOR_SLOPE_VARIANCE
+    pc = max(pc, 0.0) + 1 / PRIOR_SHIFT_VARIANCE
+    limit = 0.999 * math.sqrt(pa * pc)
+    pb = min(max(pb / unit, -limit), limit)
+    slope, determinant = slope / unit + PRIOR_SLOPE / PRIOR_SLOPE_VARIANCE, pa * pc - pb * pb
+    a, b, c = pc / determinant, -pb / determinant, pa / determinant
+    return Calibrator(squares / observed, a * slope + b * shift, b * slope + c * shift, a, b, c, losses / observed)
