@@ -162,8 +162,8 @@ cdef inline Step rule_step(
         return cw_stdev(m, v, phi)
     if kind == CW_VARIANCE:
         return cw_variance(m, v, phi)
-    if kind == PERCEPTRON:
-        return Step(1, 0) if m <= 0 else Step(0, 0)
+    if kind == PERCEPTRON:                                  # the loss is max(0, -m), and C the row's weight
+        return Step(C, 0) if m <= 0 else Step(0, 0)
     if kind == PA:                                          # J12 section 3
         return Step((1 - m) / v, 0) if m < 1 else Step(0, 0)
     if kind == PA_I:

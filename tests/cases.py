@@ -59,6 +59,8 @@ WEIGHTED = [
     rules.SCW(C=0.3, class_weight={1.0: 3.0}),
     rules.PassiveAggressive(class_weight={-1.0: 0.25}, average=True),
     rules.Logistic(class_weight={-1.0: 0.25}),
+    rules.NHERD(class_weight={-1.0: 2.0, 1.0: 0.5}),
+    rules.Perceptron(class_weight={1.0: 3.0}),
 ]
 
 

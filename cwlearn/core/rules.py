@@ -167,7 +167,7 @@ class SCW(WeightedRule, SecondOrderRule):
 
 
 @dataclass(frozen=True)
-class NHERD(SecondOrderRule):
+class NHERD(WeightedRule, SecondOrderRule):
     """Normal herding: the Gaussian follows a herd of weight vectors. Crammer, Lee, NIPS 2010."""
 
     name: ClassVar[str] = "nherd"
@@ -252,7 +252,7 @@ class PassiveAggressive(WeightedRule):
 
 
 @dataclass(frozen=True)
-class Perceptron(Rule):
+class Perceptron(WeightedRule):
     """Rosenblatt's perceptron; with `average`, Freund and Schapire's (1999) average of the weights after each row."""
 
     name: ClassVar[str] = "perceptron"

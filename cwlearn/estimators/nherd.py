@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
 
 from cwlearn.core import rules
-from cwlearn.estimators.classifier import LinearClassifier, Probabilistic
+from cwlearn.estimators.classifier import LinearClassifier, Probabilistic, Weighted
 
 
-class NHERDClassifier(Probabilistic, LinearClassifier):
+class NHERDClassifier(Weighted, Probabilistic, LinearClassifier):
     """Gaussian herding (NHERD).
 
     A close relative of AROW whose variances fall faster.
@@ -25,6 +26,8 @@ class NHERDClassifier(Probabilistic, LinearClassifier):
         8 n_features^2 bytes (one for each label if there are more than two), for few, correlated features.
     average : bool, default=False
         Predict with the average of the weights held after each row.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of the loss by label. 'balanced' is n_rows / (n_labels * rows of the label).
     initial_variance : float, default=1.0
         Variance of every weight before the first row.
     fit_intercept : bool, default=True
@@ -90,6 +93,7 @@ class NHERDClassifier(Probabilistic, LinearClassifier):
         *,
         covariance: Literal["diagonal", "full"] = "diagonal",
         average: bool = False,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         initial_variance: float = 1.0,
         fit_intercept: bool = True,
         epochs: int = 10,
@@ -104,6 +108,7 @@ class NHERDClassifier(Probabilistic, LinearClassifier):
         self.C = C
         self.covariance = covariance
         self.average = average
+        self.class_weight = class_weight
         self.initial_variance = initial_variance
         self.fit_intercept = fit_intercept
         self.epochs = epochs

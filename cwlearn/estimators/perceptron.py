@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
 
 from cwlearn.core import rules
-from cwlearn.estimators.classifier import LinearClassifier
+from cwlearn.estimators.classifier import LinearClassifier, Weighted
 
 
-class PerceptronClassifier(LinearClassifier):
+class PerceptronClassifier(Weighted, LinearClassifier):
     """Perceptron, plain or averaged, a first-order baseline.
 
     Parameters
     ----------
     average : bool, default=False
         Predict with the average of the weights held after each row.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of the loss by label. 'balanced' is n_rows / (n_labels * rows of the label).
     initial_variance : float, default=1.0
         Variance of every weight before the first row.
     fit_intercept : bool, default=True
@@ -78,6 +81,7 @@ class PerceptronClassifier(LinearClassifier):
         self,
         average: bool = False,
         *,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         initial_variance: float = 1.0,
         fit_intercept: bool = True,
         epochs: int = 15,
@@ -90,6 +94,7 @@ class PerceptronClassifier(LinearClassifier):
         verbose: int = 0,
     ) -> None:
         self.average = average
+        self.class_weight = class_weight
         self.initial_variance = initial_variance
         self.fit_intercept = fit_intercept
         self.epochs = epochs

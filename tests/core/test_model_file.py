@@ -137,7 +137,7 @@ def test_the_file_is_an_npz_without_pickles(saved):
         header = json.loads(archive["header"].tobytes())
     assert header["format"] == "cwlearn model"
     assert header["version"] == 1
-    assert header["rule"] == {"name": "perceptron", "average": True}
+    assert header["rule"] == {"name": "perceptron", "average": True, "class_weight": None}
     assert header["prior"] == {"mean": 0.0, "variance": 1.0}
 
 

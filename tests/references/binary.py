@@ -46,8 +46,8 @@ def step(kind, phi, C, m, v):
     """(alpha, g) of one row with margin m and variance v; (0, 0) when the rule does not act."""
     if v <= 0:  # J12 erratum 7: an empty row never updates
         return 0.0, 0.0
-    if kind == "perceptron":  # acts on a mistake only, y (mu.x) <= 0
-        return (1.0, 0.0) if m <= 0 else (0.0, 0.0)
+    if kind == "perceptron":  # acts on a mistake only, y (mu.x) <= 0; C weighs its loss max(0, -m)
+        return (C, 0.0) if m <= 0 else (0.0, 0.0)
     if kind == "sop":  # full SOP in the common form, prior S0 = I/a: A9's (7) and (8) with r = 1, on mistakes only
         return ((1 - m) / (v + 1), 1.0) if m <= 0 else (0.0, 0.0)
     if kind == "logistic-sgd":  # minus the derivative of log(1 + exp(-m)) in m, times the step

@@ -150,11 +150,11 @@ def test_a_resumed_run_gives_the_same_bits(path, epochs, done):
 
 def test_a_rule_without_weights_refuses_an_importance(tmp_path):
     (tmp_path / "a.vw").write_text("1 | a\n-1 1 | b\n1 2.5 | a\n")
-    assert "a.vw:3: the importance of this row is 2.5, and perceptron has no loss" in fail(
-        "train", tmp_path / "a.vw", "-m", tmp_path / "m.npz", "-a", "perceptron"
+    assert "a.vw:3: the importance of this row is 2.5, and cw has no loss" in fail(
+        "train", tmp_path / "a.vw", "-m", tmp_path / "m.npz", "-a", "cw"
     )
     (tmp_path / "a.vw").write_text("1 | a\n-1 1 | b\n")
-    succeed("train", tmp_path / "a.vw", "-m", tmp_path / "m.npz", "-a", "perceptron")
+    succeed("train", tmp_path / "a.vw", "-m", tmp_path / "m.npz", "-a", "cw")
 
 
 def test_a_model_knows_its_names_and_takes_named_features_only(path, tmp_path):
