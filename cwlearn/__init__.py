@@ -12,6 +12,7 @@ from cwlearn._version import __version__
 if TYPE_CHECKING:  # for type checkers and editors; a test compares it with _HOMES
     from cwlearn.errors import DataError, ModelError
     from cwlearn.estimators.arow import AROWClassifier
+    from cwlearn.estimators.auto import AutoClassifier
     from cwlearn.estimators.cw import CWClassifier
     from cwlearn.estimators.kernel_machines import KernelAROWClassifier, KernelCWClassifier
     from cwlearn.estimators.loading import load
@@ -31,6 +32,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test compares it with _HOM
 __all__ = [
     "AROWClassifier",
     "AROWRegressor",
+    "AutoClassifier",
     "CWClassifier",
     "DataError",
     "HashingVectorizer",
@@ -62,6 +64,7 @@ _MODULES = ("bounds", "displays", "distributed", "evaluation")  # that are publi
 _HOMES = {
     "AROWClassifier": "estimators.arow",
     "AROWRegressor": "estimators.regression",
+    "AutoClassifier": "estimators.auto",
     "CWClassifier": "estimators.cw",
     "DataError": "errors",
     "HashingVectorizer": "estimators.vectorizer",

@@ -15,9 +15,11 @@ from sklearn.utils import check_random_state
 from cwlearn.core.class_labels import check_labels, listed_labels, text_labels
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import COUNT, require
+from cwlearn.core.training import AUTO_EPOCHS
+from cwlearn.estimators.auto import AutoClassifier
 from cwlearn.estimators.base import Linear, warn_of_unsolved
 from cwlearn.estimators.text_classifier import TextClassifier
-from cwlearn.estimators.training import fitted, inner_of
+from cwlearn.estimators.training import decided, fitted, inner_of
 from cwlearn.parallel.shards import ignore_progress
 from cwlearn.parallel.sharing import Sharing
 from cwlearn.parallel.sources import DaskShards, Pair, Path, checked_shards, named_shards
@@ -208,6 +210,7 @@ def fit(
         from cwlearn.parallel import cluster  # needs Dask, which threads do not
 
         cluster.check_client(client)
+    inner.__dict__.pop("_decided", None)
     rule, training, _ = inner._options()
     sharing = Sharing(usable_cores(), rounds=rounds, how=how, skip_bad_shards=skip_bad_shards)
     reading = Reading(
@@ -226,6 +229,15 @@ def fit(
             raise TypeError(f"a TextClassifier learns from files of documents, and these are matrices: {shards!r}")
         _refuse_text_options(resources, reading)
     documents = None if texts is None else texts._documents()
+    if from_files:
+        named_labels = None if labels is None else text_labels(listed_labels(labels, rule.task))
+        state = np.random.RandomState(seed)
+        rule, training = decided(inner, [*checked], reading, resources, named_labels, documents, state)
+    elif isinstance(inner, AutoClassifier) or training.epochs == AUTO_EPOCHS:
+        raise ValueError(
+            "matrices on several workers choose neither algorithm nor epochs: choose by some rows first, "
+            "`AutoClassifier().fit(X, y).choice_`, and fit the winner"
+        )
     plan = Plan(
         rule, training, how, reading, resources, documents=documents, only_documents=texts is not None, seed=seed
     )

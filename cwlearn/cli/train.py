@@ -19,8 +19,16 @@ from cwlearn.cli.common import (
 )
 from cwlearn.cli.flags import add_options, add_rules, checked, flag, given, given_text_options
 from cwlearn.cli.parser import Parser
+from cwlearn.cli.race import race, race_record
 from cwlearn.cli.terminal import TerminalMonitor, reason
-from cwlearn.cli.train_options import DEFAULT_RULE, DOCUMENTS_RULE, choose_options, read_labels
+from cwlearn.cli.train_options import (
+    AUTO,
+    DEFAULT_RULE,
+    DOCUMENTS_RULE,
+    choose_options,
+    read_labels,
+    wants_race,
+)
 from cwlearn.core import model_file
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import LEVEL, POSITIVE, SEED
@@ -62,10 +70,10 @@ def add_flags(parser: Parser) -> None:
     parser.add_argument(
         "-a",
         "--algorithm",
-        choices=RULES,
+        choices=(AUTO, *RULES),
         metavar="ALGORITHM",
-        help=f"one of {', '.join(RULES)}. Default: {DEFAULT_RULE}; for documents {DOCUMENTS_RULE}, with 5 epochs and "
-        f"no intercept. cwlearn help ALGORITHM explains it",
+        help=f"one of {', '.join(RULES)}, or auto, the default: the best of ten candidates in a race on these data. "
+        f"With parameters alone: {DEFAULT_RULE}, or {DOCUMENTS_RULE} for documents. cwlearn help ALGORITHM explains it",
     )
     parser.add_argument(
         "--task",
@@ -75,7 +83,8 @@ def add_flags(parser: Parser) -> None:
         "predict",
     )
     texts = {
-        "epochs": f"Passes over the rows. Default: {_default_epochs()}.",
+        "epochs": f"Passes over the rows; auto tries how many suit them. Default: auto; if the algorithm is given, "
+        f"{_default_epochs()}.",
         "shuffle": "Take the rows in a new random order in every epoch. Default: yes, except with one epoch, which "
         "takes the rows as they come and keeps none of them.",
     }
@@ -131,7 +140,7 @@ def run(arguments: argparse.Namespace) -> None:
         rule, training = choose_options(
             arguments,
             resumed,
-            arguments.algorithm is None and resumed is None and _has_documents(arguments, reading, sharing),
+            arguments.algorithm in (None, AUTO) and resumed is None and _has_documents(arguments, reading, sharing),
         )
         resources = Resources(**given(arguments, Resources))
         documents = given_text_options(arguments)
@@ -139,6 +148,9 @@ def run(arguments: argparse.Namespace) -> None:
             raise UsageError(f"{flag(name)} is for several workers: add --workers N or --scheduler ADDRESS")
     before = resumed.statistics if resumed else new_statistics()
     start = time.perf_counter()
+    choice = None
+    if training.epochs == AUTO or wants_race(arguments, resumed):
+        rule, training, choice = race(arguments, rule, training, reading, resources, documents)
     counts: Run | ShardResult
     if sharing.wanted:
         from cwlearn.cli.shards import learn_in_shards  # which one model does not need
@@ -148,7 +160,8 @@ def run(arguments: argparse.Namespace) -> None:
         learner, counts = _learn_alone(arguments, rule, training, reading, resources, documents, resumed, checkpoint)
     if f"{arguments.model}.checkpoint" in (checkpoint, arguments.resume):
         _remove_checkpoint(f"{arguments.model}.checkpoint")
-    report = _report(arguments.model, learner, before, counts, training.epochs)
+    report = _report(arguments.model, learner, before, counts, training)
+    report["race"] = None if choice is None else race_record(choice)
     report["seconds"] = time.perf_counter() - start
     _warn_of_odd_results(learner, report)
     if arguments.json:
@@ -281,7 +294,9 @@ def _remove_checkpoint(path: str) -> None:
         warn(f"{shown(path)} could not be removed: {reason(error)}")
 
 
-def _report(model: str, learner: Learner, before: Statistics, counts: Run | ShardResult, epochs: int) -> dict[str, Any]:
+def _report(
+    model: str, learner: Learner, before: Statistics, counts: Run | ShardResult, training: Training
+) -> dict[str, Any]:
     """The results of a training, as --json prints them."""
     statistics = learner.statistics
     return {
@@ -296,7 +311,7 @@ def _report(model: str, learner: Learner, before: Statistics, counts: Run | Shar
         "mistakes": statistics["mistakes"] - before["mistakes"] if len(learner.classes) else None,
         "progressive_error": learner.progressive_error(before),
         "unsolved_updates": statistics["unsolved"] - before["unsolved"],
-        "epochs": epochs,
+        "epochs": training.epochs,
         "bad_lines": counts.bad_lines,
         "shards_left_out": [] if isinstance(counts, Run) else [*counts.failures.values()],
     }

@@ -19,7 +19,8 @@ from cwlearn.text.svmlight_errors import DECIMAL
 
 DEFAULT_RULE = "arow"
 DOCUMENTS_RULE = "scw"
-DOCUMENTS_TRAINING: dict[str, Any] = {"epochs": 5, "fit_intercept": False}  # beside that rule; see bench/text_quality
+DOCUMENTS_EPOCHS = 5  # of that rule; see bench/text_quality
+AUTO = "auto"  # the algorithm that is a race of algorithms
 FOR_LABELS = ("n_constraints", "multiclass_update", "labels")  # options that mean nothing for a regression
 MAY_CHANGE = ("epochs", "shuffle")  # options that a resumed run may have other values of
 
@@ -41,8 +42,21 @@ def read_labels(text: str) -> dict[float | str, str]:
     return dict(zip(values, texts, strict=True))
 
 
+def wants_race(arguments: argparse.Namespace, resumed: Learner | None) -> bool:
+    """Whether the data are to choose the algorithm: no flag does, and no model is continued."""
+    if resumed is not None or arguments.algorithm not in (None, AUTO):
+        return False
+    own = {name for rule in RULES.values() for name in names_of(rule)} - {"class_weight"}
+    return not any(hasattr(arguments, name) for name in (*own, "initial_variance", "multiclass_update"))
+
+
 def choose_options(arguments: argparse.Namespace, resumed: Learner | None, of_documents: bool) -> tuple[Rule, Training]:
-    """The rule and the training that the flags ask for; what they leave open is as in the resumed model, or usual."""
+    """The rule and the training that the flags ask for; what they leave open is as in the resumed model, or usual.
+
+    If the data are to choose, these are the usual ones, with any number of epochs.
+    """
+    if arguments.algorithm == AUTO:
+        arguments.algorithm = None
     task, rule_class = _choose_rule(arguments, resumed, of_documents)
     _check_parameters(arguments, task, rule_class)
     rule_options = given(arguments, rule_class)
@@ -52,10 +66,16 @@ def choose_options(arguments: argparse.Namespace, resumed: Learner | None, of_do
         _check_resumed(arguments, resumed, task, rule_class, rule_options, training_options)
         rule_options = {**{name: getattr(resumed.rule, name) for name in names_of(resumed.rule)}, **rule_options}
         training_options = {**{name: getattr(resumed.training, name) for name in BUILT_WITH}, **training_options}
-    if rule_class.name == DOCUMENTS_RULE and of_documents and arguments.algorithm is None and resumed is None:
-        training_options = DOCUMENTS_TRAINING | training_options
+    if of_documents and arguments.algorithm is None and resumed is None:
+        training_options = {"fit_intercept": False} | training_options  # beside rows of the length 1 it is long
+    if wants_race(arguments, resumed):
+        training_options.setdefault("epochs", AUTO)
+    elif of_documents and rule_class.name == DOCUMENTS_RULE and resumed is None:
+        training_options.setdefault("epochs", DOCUMENTS_EPOCHS)
+    if resumed is not None and resumed.unfinished is not None:  # a race may have chosen them
+        training_options = {name: resumed.unfinished[name] for name in ("epochs", "shuffle")} | training_options
     epochs = training_options.setdefault("epochs", rule_class.default_epochs)
-    training_options.setdefault("shuffle", epochs > 1)
+    training_options.setdefault("shuffle", epochs != 1)
     rule, training = rule_class(**rule_options), Training(random_state=arguments.seed, **training_options)
     check_update(rule, training)
     check_class_weight(rule)

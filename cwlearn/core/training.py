@@ -14,6 +14,8 @@ from cwlearn.core.parameters import ALL, ANYTHING, BOOLEAN, COUNT, LEVEL, POSITI
 from cwlearn.core.rule import Rule
 from cwlearn.core.states.base import ALL_FRESH
 
+AUTO_EPOCHS = "auto"
+
 
 @dataclass(frozen=True)
 class Training(Options):
@@ -21,7 +23,11 @@ class Training(Options):
 
     initial_variance: float = option(1.0, POSITIVE, "Variance of every weight before the first row.")
     fit_intercept: bool = option(True, BOOLEAN, "Learn an intercept, as the weight of a feature that is always 1.")
-    epochs: int = option(Rule.default_epochs, COUNT, "Passes over the rows; `partial_fit` always makes one.")
+    epochs: int | Literal["auto"] = option(
+        Rule.default_epochs,
+        COUNT | one_of(AUTO_EPOCHS),
+        "Passes over the rows; `partial_fit` always makes one. 'auto' tries how many suit the rows.",
+    )
     shuffle: bool = option(True, BOOLEAN, "Take the rows in a new random order in every epoch of `fit`.")
     random_state: int | np.random.RandomState | None = option(None, ANYTHING, "Seed or generator of the shuffles.")
     warm_start: bool = option(False, BOOLEAN, "Let `fit` continue from the current weights instead of starting anew.")
@@ -74,14 +80,15 @@ class Plan:
     """Which rows are learned in which epoch."""
 
     def __init__(self, rule: Rule, training: Training, n_rows: int) -> None:
-        self._n_rows, self._shuffle, self._epochs = n_rows, training.shuffle, training.epochs
+        assert isinstance(training.epochs, int), "epochs are a number by now"
+        self._n_rows, self._shuffle, self.n_epochs = n_rows, training.shuffle, training.epochs
         self._holds_back = training.epochs > 1 and n_rows >= FEWEST_ROWS
         self._first = max(1, training.epochs - rule.last_epochs) if self._holds_back else 0  # epoch of all rows
 
     @property
     def total(self) -> int:
         """About how many rows all epochs learn, for a progress bar."""
-        return self._epochs * self._n_rows - self._first * (self._n_rows // HELD_BACK)
+        return self.n_epochs * self._n_rows - self._first * (self._n_rows // HELD_BACK)
 
     def held_back(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which of the rows with these numbers are held back: some, by chance, or the last ones without a shuffle."""
@@ -104,7 +111,7 @@ class Plan:
     def epochs(self, random_state: np.random.RandomState) -> Iterator[Epoch]:
         """All epochs of a training that has its rows in memory."""
         numbers = np.arange(self._n_rows)
-        for epoch in range(self._epochs):
+        for epoch in range(self.n_epochs):
             order = np.arange(self._n_rows)
             if self._shuffle:
                 random_state.shuffle(order)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import os
 import warnings
@@ -17,6 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from cwlearn.core import model_file
+from cwlearn.core.choosing import Race, choose_epochs
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.learner import EXACT_SWEEPS, EXACT_TOLERANCE, Learner
 from cwlearn.core.rows import Rows, as_rows
@@ -85,8 +87,11 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
             weights = self._row_weights(sample_weight, y, learner)
             if len(weights) and not weights.any():
                 raise ValueError("Sample weights are zero for every row: there is nothing to learn from.")
+            targets, random_state = learner.encode(y), check_random_state(self.random_state)
+            # A copy, so that the winner of a race is shuffled as it would be without the race.
+            learner = self._chosen(learner, rows, targets, weights, copy.deepcopy(random_state))
             unsolved = learner.statistics["unsolved"]
-            learner.train(rows, learner.encode(y), weights, check_random_state(self.random_state))
+            learner.train(rows, targets, weights, random_state)
             warn_of_unsolved(learner.statistics["unsolved"] - unsolved)
             learner.feature_names = getattr(self, "feature_names_in_", None)
             self._learner = learner
@@ -95,6 +100,18 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
             self.__dict__.update(before)
             raise
         return self
+
+    def _chosen(
+        self,
+        learner: Learner,
+        rows: Rows,
+        targets: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        random_state: np.random.RandomState,
+    ) -> Learner:
+        """The learner that is to learn these rows: this one, with a number of epochs."""
+        learner.training = choose_epochs(Race(learner.classes, rows, targets, weights), learner, random_state)
+        return learner
 
     def _partial_fit(self, X: Any, y: Any, classes: NDArray[Any], sample_weight: Any) -> Self:
         """Make one pass over the rows.  If several threads make the first call, one of them makes the learner."""

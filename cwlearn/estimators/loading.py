@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 
 from cwlearn.core import model_file
+from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import read_size
 from cwlearn.errors import ModelError
 from cwlearn.estimators.arow import AROWClassifier
@@ -58,18 +59,27 @@ def load(path: str | os.PathLike[str], max_memory: int | str | None = None) -> O
         if that is more.
     """
     learner = model_file.load(path, read_size(max_memory) if isinstance(max_memory, str) else max_memory)
+    try:
+        estimator = estimator_of(learner)
+    except KeyError:
+        raise ModelError(
+            f"{os.fspath(path)}: there is no estimator for a kernel model of {learner.rule.name}"
+        ) from None
+    estimator._adopt(learner)
+    of_texts = learner.documents is not None and not learner.documents.named_features
+    return TextClassifier._of(estimator) if isinstance(estimator, LinearClassifier) and of_texts else estimator
+
+
+def estimator_of(learner: Learner) -> OnlineEstimator:
+    """The estimator with the options of a learner, not fitted; KeyError if there is none."""
     known: Mapping[str, type[OnlineEstimator]] = CLASSIFIERS
     if learner.kernel is not None:
         known = KERNEL_CLASSIFIERS
     elif learner.rule.task == "regression":
         known = REGRESSORS
-    if learner.rule.name not in known:
-        raise ModelError(f"{os.fspath(path)}: there is no estimator for a kernel model of {learner.rule.name}")
     estimator = known[learner.rule.name]()
     parameters = estimator.get_params()
     for options in (learner.rule, learner.kernel, learner.training):
         found = {item.name: getattr(options, item.name) for item in (fields(options) if options else ())}
         estimator.set_params(**{name: value for name, value in found.items() if name in parameters})
-    estimator._adopt(learner)
-    of_texts = learner.documents is not None and not learner.documents.named_features
-    return TextClassifier._of(estimator) if isinstance(estimator, LinearClassifier) and of_texts else estimator
+    return estimator

@@ -23,8 +23,8 @@ from cwlearn.core.parameters import require
 from cwlearn.core.rows import Rows, as_rows
 from cwlearn.core.text_options import BITS, DEFAULT_BITS, DEFAULT_PATTERN, OF_FILES, TextOptions
 from cwlearn.core.training import row_dtype
+from cwlearn.estimators.auto import AutoClassifier
 from cwlearn.estimators.classifier import LinearClassifier
-from cwlearn.estimators.scw import SCWClassifier
 from cwlearn.estimators.vectorizer import HashingVectorizer
 from cwlearn.text.documents import settings_of
 from cwlearn.text.hashing import HashingSettings
@@ -56,7 +56,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     classifier : a linear classifier of this package, optional
-        What learns; by default `SCWClassifier(epochs=5, fit_intercept=False)`.
+        What learns; by default `AutoClassifier(fit_intercept=False)`, which chooses rule, parameters and epochs.
     ngram_range : tuple (low, high), default=(1, 2)
         Numbers of neighbouring tokens that make a feature.
     analyzer : {"word", "char", "char_wb"}, default="word"
@@ -167,8 +167,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._adopt(classifier, frequencies)
 
     def _new_classifier(self) -> LinearClassifier:
-        # The best of those that bench/text_quality compares.  Beside rows of the length 1 an intercept is long.
-        classifier = SCWClassifier(epochs=5, fit_intercept=False) if self.classifier is None else self.classifier
+        # Beside rows of the length 1 an intercept is long.
+        classifier = AutoClassifier(fit_intercept=False) if self.classifier is None else self.classifier
         if not isinstance(classifier, LinearClassifier):
             raise TypeError(f"`classifier` must be a linear classifier of cwlearn, got {classifier!r}")
         fresh: LinearClassifier = clone(classifier)

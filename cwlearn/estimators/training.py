@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import TypeVar, overload
 
+import numpy as np
 from sklearn.utils import check_random_state
 
 from cwlearn.core.class_labels import listed_labels, text_labels
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import read_size
-from cwlearn.core.training import check_class_weight, check_update
-from cwlearn.estimators.arow import AROWClassifier
+from cwlearn.core.rule import Rule
+from cwlearn.core.text_options import TextOptions
+from cwlearn.core.training import AUTO_EPOCHS, Training, check_class_weight, check_update
+from cwlearn.estimators.auto import AutoClassifier
 from cwlearn.estimators.base import Linear, warn_of_unsolved
 from cwlearn.estimators.classifier import LinearClassifier
 from cwlearn.estimators.text_classifier import TextClassifier
+from cwlearn.text.choosing import choose_by_text
 from cwlearn.text.labels import labels_for
 from cwlearn.text.monitor import BarMonitor
 from cwlearn.text.naming import name_columns
@@ -70,7 +76,7 @@ def train(
     on_bad_line: OnBadLine = "error",
     max_bad: int = Reading.max_bad,
     max_line: int = Reading.max_line,
-) -> AROWClassifier | TextClassifier: ...
+) -> AutoClassifier | TextClassifier: ...
 
 
 def train(
@@ -104,7 +110,7 @@ def train(
     paths : path, or several, which are read as one
         Compressed files (gzip, bzip2, xz, Zstandard) are recognised; "-" is standard input.
     estimator : a linear classifier or regressor of this package, or a TextClassifier, optional
-        It is fitted; by default a `TextClassifier` for documents, and an `AROWClassifier` for rows of numbers.
+        It is fitted; by default a `TextClassifier` for documents, and an `AutoClassifier` for rows of numbers.
     format : {"auto", "svmlight", "jsonl", "csv", "tsv", "fasttext", "vw", "text", "parquet"}, default="auto"
         Format of the data: by default that of the suffix of the first file, or of its first lines.
     text : str, optional
@@ -163,7 +169,7 @@ def train(
         header=header,
     )  # fmt: skip
     if estimator is None:
-        estimator = TextClassifier() if has_documents(paths, reading) else AROWClassifier()
+        estimator = TextClassifier() if has_documents(paths, reading) else AutoClassifier()
     texts = estimator if isinstance(estimator, TextClassifier) else None
     inner = estimator if texts is None else inner_of(texts)
     if not isinstance(inner, Linear):
@@ -177,18 +183,21 @@ def train(
         named = text_labels(listed_labels(labels, rule.task, None if learner is None else learner.classes))
     if texts is not None and hash_bits is None:
         hash_bits = texts.hash_bits
+    resources = Resources(n_features, hash_bits, read_size(memory) if isinstance(memory, str) else memory, threads)
+    documents, random_state = None if texts is None else texts._documents(), check_random_state(inner.random_state)
+    rule, training = decided(inner, paths, reading, resources, named, documents, random_state)
     monitor = BarMonitor(quiet=not training.verbose)
     run = Run(
         paths,
         rule,
         training,
         reading,
-        Resources(n_features, hash_bits, read_size(memory) if isinstance(memory, str) else memory, threads),
+        resources,
         labels_for(rule, named),
         learner,
         monitor,
-        check_random_state(inner.random_state),
-        documents=None if texts is None else texts._documents(),
+        random_state,
+        documents=documents,
         only_documents=texts is not None,
     )  # fmt: skip
     unsolved = learner.statistics["unsolved"] if learner else 0
@@ -199,9 +208,33 @@ def train(
     return fitted(inner, texts, learner)
 
 
+def decided(
+    inner: Linear,
+    paths: Paths,
+    reading: Reading,
+    resources: Resources,
+    labels: dict[float | str, str] | None,
+    documents: TextOptions | None,
+    random_state: np.random.RandomState,
+) -> tuple[Rule, Training]:
+    """Rule and training of an estimator; what it leaves open, a sample of the files decides."""
+    inner.__dict__.pop("_decided", None)  # by other files
+    rule, training, _ = inner._options()
+    alone = not isinstance(inner, AutoClassifier)
+    if alone and training.epochs != AUTO_EPOCHS:
+        return rule, training
+    state = copy.deepcopy(random_state)  # so that the winner is shuffled as it would be without a race
+    choice = choose_by_text(paths, rule, training, reading, resources, labels, documents, state, alone=alone)
+    if choice is None:
+        return rule, replace(training, epochs=rule.default_epochs) if training.epochs == AUTO_EPOCHS else training
+    if isinstance(inner, AutoClassifier):
+        inner._decide(choice)
+    return choice.rule, choice.training
+
+
 def inner_of(texts: TextClassifier) -> LinearClassifier:
     """The classifier of a TextClassifier: the fitted one, if it continues."""
-    if texts.__sklearn_is_fitted__() and texts.classifier_.warm_start:
+    if texts.__sklearn_is_fitted__() and getattr(texts.classifier_, "warm_start", False):
         return texts.classifier_
     return texts._new_classifier()
 

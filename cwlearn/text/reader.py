@@ -212,10 +212,15 @@ class Reader:
         for source in self.sources:
             if not source.is_plain or not (head := source.head(HEAD_BYTES)):
                 continue
-            parser = self._parser(head)
-            if parser.lines_are_records and (lines := source.sample()):
-                chunk = Chunk.of_lines(lines, source)
-                yield self._parse(parser, chunk, Buffers(chunk.text))
+            if lines := source.sample():
+                yield from self.of_lines(lines, source, head)
+
+    def of_lines(self, lines: bytes, source: Source, head: bytes | None = None) -> Iterator[Batch]:
+        """Lines of a source, parsed as all lines are; nothing, if a record may have several lines."""
+        parser = self._parser(lines[:HEAD_BYTES] if head is None else head)
+        if parser.lines_are_records and lines:
+            chunk = Chunk.of_lines(lines, source)
+            yield self._parse(parser, chunk, Buffers(chunk.text))
 
     def _columns(self) -> list[str] | None:
         """The columns that are read of a table."""

@@ -224,7 +224,7 @@ class DiskStore:
         return read_ahead(self._windows(plan, training, random_state))
 
     def _windows(self, plan: Plan, training: Training, random_state: np.random.RandomState) -> Iterator[Piece]:
-        for epoch in range(training.epochs):
+        for epoch in range(plan.n_epochs):
             numbers = np.arange(len(self._blocks))
             if training.shuffle:
                 random_state.shuffle(numbers)

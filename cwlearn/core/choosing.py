@@ -1,0 +1,213 @@
+"""No knobs: rule, parameters and epochs that suit the rows, found by a race of candidates.
+
+Candidates learn some of the rows and are judged by others.  After each round those that are clearly behind drop out
+(paired differences, so that rows that are hard for all do not matter), and the rest goes on to more epochs.  Of few
+rows all are used to judge, in five folds; of many, a fifth is enough.  What wins is a plain rule with plain options:
+whoever gives them to it trains the same model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwlearn.core.field import Options, options_of
+from cwlearn.core.kernel_options import KernelOptions
+from cwlearn.core.learner import Learner
+from cwlearn.core.rows import Rows
+from cwlearn.core.rule import Rule
+from cwlearn.core.states.diagonal import DiagonalState
+from cwlearn.core.states.factory import blocks_of
+from cwlearn.core.training import AUTO_EPOCHS, Training
+from cwlearn.utils.machine import free_memory
+
+FOLDS = 5
+JUDGING_ROWS = 4000  # are enough to tell candidates apart: with more rows, not all folds are used
+MOST_ROWS = 60_000  # a race takes a sample of more rows
+FEWEST_ROWS = 20  # fewer rows cannot choose
+ROUNDS = {1: 6, 2: 4, 3: 3, 5: 2, 10: 1, 20: 0}  # epochs, and how many candidates go on from there at most
+CLEAR = 2.0  # standard errors of a paired difference that drop a candidate
+
+
+@dataclass
+class Racer:
+    """A candidate in the race: its rule, and the losses of the judging rows after each number of epochs."""
+
+    rule: Rule
+    training: Training
+    losses: dict[int, NDArray[np.float64]] = field(default_factory=dict)  # by the number of epochs
+    learners: list[Learner] = field(default_factory=list)
+
+    @property
+    def best_epochs(self) -> int:
+        return min(self.losses, key=lambda epochs: (float(self.losses[epochs].mean()), epochs))
+
+    @property
+    def loss(self) -> float:
+        """The mean loss after its best number of epochs."""
+        return float(self.losses[self.best_epochs].mean())
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How a candidate did: its mean loss on rows that it had not learned, and in how many epochs it took part."""
+
+    rule: Rule
+    training: Training  # with the best number of epochs
+    loss: float
+    lasted: int
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What won, and the field, best first."""
+
+    rule: Rule
+    training: Training
+    field: tuple[Entry, ...]
+    rows: int  # that judged
+
+
+@dataclass(frozen=True)
+class Race:
+    """Rows, with their labels as a learner takes them, that candidates are judged by."""
+
+    classes: NDArray[Any]
+    rows: Rows
+    targets: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    report: Callable[[int], object] = lambda rows: None  # gets the numbers of rows learned
+
+    def choose(
+        self, options: Sequence[Options], random_state: np.random.RandomState, kernel: KernelOptions | None = None
+    ) -> Choice:
+        """The best rule and training; where the epochs are 'auto', with the best number of them, up to 20."""
+        epochs, shuffle = options[0][1].epochs, options[0][1].shuffle
+        sample = self._sample(shuffle, random_state)._with_few_columns()
+        racers = [Racer(rule, training) for rule, training in options]
+        folds = sample._folds(shuffle, random_state)[: sample._affordable(racers)]
+        judges = [sample._taken(fold) for fold in folds]
+        for racer in racers:
+            racer.learners = [
+                Learner(racer.rule, racer.training, self.classes, sample.rows.n_features, kernel) for _ in folds
+            ]
+        racing, done, seed = racers, 0, int(random_state.randint(2**31 - 1))
+        for number, most in ({epochs: 0} if isinstance(epochs, int) else ROUNDS).items():
+            orders = [_orders(fold, range(done, number), shuffle, seed) for fold in folds]
+            for racer in racing:
+                for learner, passes in zip(racer.learners, orders, strict=True):
+                    sample._learn(learner, passes)
+                judged = [judge._losses(learner) for learner, judge in zip(racer.learners, judges, strict=True)]
+                racer.losses[number] = np.concatenate(judged)
+            done, racing = number, _still_racing(racing, number, most)
+            if not racing:
+                break
+        return _choice(racers, len(np.concatenate([judge.targets for judge in judges])))
+
+    def _learn(self, learner: Learner, passes: Sequence[NDArray[np.int64]]) -> None:
+        nothing_new = np.zeros(self.rows.n_rows, np.uint8)  # no time for probabilities
+        for order in passes:
+            learner.learn(self.rows, self.targets, self.weights, order, self.report, nothing_new)
+
+    def _sample(self, shuffle: bool, random_state: np.random.RandomState) -> Race:
+        """Some of very many rows: any of them or, if their order matters, every second, third, ..."""
+        n_rows = self.rows.n_rows
+        if n_rows <= MOST_ROWS:
+            return self
+        chosen = random_state.permutation(n_rows)[:MOST_ROWS] if shuffle else np.arange(MOST_ROWS) * n_rows // MOST_ROWS
+        keep = np.zeros(n_rows, bool)
+        keep[chosen] = True
+        return self._taken(keep)
+
+    def _with_few_columns(self) -> Race:
+        """The same rows, with only the columns that occur, because there are many learners."""
+        columns, numbers = np.unique(self.rows.indices, return_inverse=True)
+        rows = replace(self.rows, indices=numbers.astype(np.int32), n_features=max(1, len(columns)))
+        return replace(self, rows=rows)
+
+    def _affordable(self, racers: list[Racer]) -> int:
+        """How many folds there is memory for, at least one."""
+        size = sum(
+            DiagonalState.nbytes(
+                self.rows.n_features, blocks_of(len(self.classes)), np.dtype(racer.training.dtype), racer.rule.averaged
+            )
+            for racer in racers
+        )
+        return max(1, min(FOLDS, free_memory() // 4 // size))
+
+    def _taken(self, keep: NDArray[np.bool_]) -> Race:
+        weights = self.weights[keep] if len(self.weights) else self.weights
+        return replace(self, rows=self.rows.where(keep), targets=self.targets[keep], weights=weights)
+
+    def _folds(self, shuffle: bool, random_state: np.random.RandomState) -> list[NDArray[np.bool_]]:
+        """Which rows judge, in each fold: without a shuffle the last fifth, because it is the latest."""
+        n_rows = self.rows.n_rows
+        if not shuffle:
+            return [np.arange(n_rows) >= n_rows - n_rows // FOLDS]
+        numbers = random_state.permutation(n_rows) % FOLDS
+        return [numbers == fold for fold in range(min(FOLDS, max(1, math.ceil(JUDGING_ROWS * FOLDS / n_rows))))]
+
+    def _losses(self, learner: Learner) -> NDArray[np.float64]:
+        """The loss of each row, which the learner has not learned: 1 for a wrong label, or the squared error."""
+        mean, _ = learner.margins(self.rows, only_mean=learner.several)
+        if learner.rule.task == "regression":
+            losses = (mean - self.targets) ** 2
+        else:
+            losses = (learner.targets(learner.chosen(mean)) != self.targets).astype(np.float64)
+        return losses * self.weights if len(self.weights) else losses
+
+
+def _orders(fold: NDArray[np.bool_], epochs: range, shuffle: bool, seed: int) -> list[NDArray[np.int64]]:
+    """The orders of the rows outside a fold; the same ones for all candidates, so that chance favours none."""
+    learned = np.flatnonzero(~fold)
+    return [np.random.RandomState(seed + epoch).permutation(learned) if shuffle else learned for epoch in epochs]
+
+
+def _still_racing(racing: list[Racer], epochs: int, most: int) -> list[Racer]:
+    """Those that may still win: not clearly behind the best one so far, at most `most`."""
+    leader = min(racing, key=lambda racer: racer.loss)
+    best = leader.losses[leader.best_epochs]
+    left = []
+    for racer in sorted(racing, key=lambda racer: racer.loss):
+        behind = racer.losses[epochs] - best
+        error = float(behind.std()) / math.sqrt(max(1, len(behind)))
+        if float(behind.mean()) <= CLEAR * error:
+            left.append(racer)
+        else:
+            racer.learners = []
+    return left[:most]
+
+
+def _choice(racers: list[Racer], rows: int) -> Choice:
+    """The winner and the field."""
+    ranked = sorted(racers, key=lambda racer: racer.loss)  # of equal ones, the first in the field
+    entries = [
+        Entry(racer.rule, replace(racer.training, epochs=racer.best_epochs), racer.loss, max(racer.losses))
+        for racer in ranked
+    ]
+    return Choice(entries[0].rule, entries[0].training, tuple(entries), rows)
+
+
+def choose(
+    race: Race, task: str, training: Training, class_weight: Any, random_state: np.random.RandomState
+) -> Choice | None:
+    """The best of the field for these rows; None if they are too few to tell."""
+    if race.rows.n_rows < FEWEST_ROWS:
+        return None
+    options = options_of(task, race.rows, training, len(race.classes) > 2, class_weight, len(race.weights) > 0)
+    return race.choose(options, random_state)
+
+
+def choose_epochs(race: Race, learner: Learner, random_state: np.random.RandomState) -> Training:
+    """The training of a learner with a number of epochs, if these are 'auto': what suits the rows, or the usual one."""
+    training = learner.training
+    if training.epochs != AUTO_EPOCHS:
+        return training
+    if race.rows.n_rows < FEWEST_ROWS:
+        return replace(training, epochs=learner.rule.default_epochs)
+    return race.choose([(learner.rule, training)], random_state, learner.kernel).training

@@ -1,0 +1,72 @@
+"""The field: the candidates among which a race chooses.
+
+Strengths of rules go by multiples of what 'auto' stands for, the mean squared length of the rows, so that the scale of
+the rows does not matter.  The field was chosen on real data (docs/results/choosing.md): with it, the best candidate of
+each set is about as good as the best of 33 rules and parameters in up to 20 epochs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
+
+from cwlearn.core import rules
+from cwlearn.core.rows import Rows
+from cwlearn.core.rule import Rule
+from cwlearn.core.training import Training
+
+
+class Candidate(NamedTuple):
+    """A rule, the option that is its strength, the multiple of 'auto', and its other options."""
+
+    rule: type[Rule]
+    strength: str
+    multiple: float
+    options: dict[str, Any] = {}  # noqa: RUF012  never changed
+
+
+LABELS = (
+    Candidate(rules.NHERD, "C", 1),
+    Candidate(rules.SCW, "C", 1),
+    Candidate(rules.SCW, "C", 0.1),
+    Candidate(rules.SCW, "C", 10),
+    Candidate(rules.SCW, "C", 0.1, {"confidence": 0.7}),
+    Candidate(rules.AROW, "regularization", 10, {"average": True}),
+    Candidate(rules.Logistic, "initial_variance", 1),
+    Candidate(rules.PassiveAggressive, "C", 0.1, {"average": True}),
+    Candidate(rules.PassiveAggressive, "C", 1, {"average": True}),
+    Candidate(rules.CW, "", 1, {"average": True}),
+)
+TARGETS = tuple(Candidate(rules.AROWRegression, "regularization", 10.0**power) for power in range(-3, 4))
+
+
+Options = tuple[Rule, Training]
+
+
+def options_of(
+    task: str, rows: Rows, training: Training, several: bool, class_weight: Any = None, weighted: bool = False
+) -> list[Options]:
+    """Rule and training of the candidates for these rows; if they are `weighted`, of those that take weights."""
+    square = float(rows.squares.mean()) if rows.n_rows else 0.0
+    unit = (square + training.fit_intercept) * (2 if several else 1)
+    if not 1e-100 < unit * training.initial_variance < 1e100:
+        unit = 1.0
+    field = TARGETS if task == "regression" else LABELS
+    options = [_options_of(candidate, unit, training, class_weight) for candidate in field]
+    return [(rule, own) for rule, own in options if rule.takes_weights or not weighted]
+
+
+def _options_of(candidate: Candidate, unit: float, training: Training, class_weight: Any) -> Options:
+    """Rule and training, with a strength in three digits, as one would type it."""
+    options = dict(candidate.options)
+    if class_weight is not None and any(item.name == "class_weight" for item in fields(candidate.rule)):
+        options["class_weight"] = class_weight
+    if candidate.strength == "initial_variance":
+        variance = float(f"{candidate.multiple * training.initial_variance / unit:.3g}")
+        return candidate.rule(**options), replace(training, initial_variance=variance)
+    if candidate.multiple != 1:
+        unit *= training.initial_variance
+        inverse = candidate.strength == "regularization"  # r is the inverse of C
+        strength = candidate.multiple * unit if inverse else candidate.multiple / unit
+        options[candidate.strength] = float(f"{strength:.3g}")
+    return candidate.rule(**options), training

@@ -1,0 +1,156 @@
+"""A classifier that chooses its own rule, parameters and epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwlearn.core import rules
+from cwlearn.core.choosing import Choice, Race, choose
+from cwlearn.core.kernel_options import KernelOptions
+from cwlearn.core.learner import Learner
+from cwlearn.core.rows import Rows, as_rows
+from cwlearn.core.rule import Rule
+from cwlearn.core.training import Training
+from cwlearn.estimators.classifier import LinearClassifier, Probabilistic, Weighted
+
+
+class AutoClassifier(Weighted, Probabilistic, LinearClassifier):
+    """The classifier without knobs: it tries rules, parameters and numbers of epochs on the rows, and takes the best.
+
+    Ten candidates learn some of the rows and are judged by others; those that are clearly behind drop out, the rest
+    goes on to more epochs.  Up to some 4,000 rows all judge, in five folds; of more rows a fifth is enough.  The winner
+    learns all rows.  A race takes about as long as 30 passes over many rows, and less than a second with few.
+
+    `partial_fit` chooses by the rows of its first call, in one pass, and goes on with the winner.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None, default=None
+        Weight of the loss by label. 'balanced' is n_rows / (n_labels * rows of the label).
+    fit_intercept : bool, default=True
+        Learn an intercept, as the weight of a feature that is always 1.
+    epochs : int or "auto", default="auto"
+        Passes over the rows; 'auto' chooses them, too.
+    shuffle : bool, default=True
+        Take the rows in a new random order in every epoch. Otherwise the last fifth judges: it is the latest.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator of the shuffles.
+    n_constraints : int or None, default=1
+        With more than two labels: how many of the highest-scoring wrong labels the true one must beat. None is all.
+    dtype : {"float32", "float64"}, default="float32"
+        Precision of the weights. Sums are always float64.
+    verbose : int, default=0
+        Show a progress bar on standard error during `fit`.
+
+    Attributes
+    ----------
+    choice_ : the classifier that won, not fitted; fitted to the same rows it gives the same model
+    race_ : list of dicts, how each candidate did, best first
+    classes_ : the labels
+    coef_, intercept_, variance_ : as those of the winner
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from cwlearn import AutoClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = AutoClassifier(random_state=0).fit(X / X.max(axis=0), y)
+    >>> model.score(X / X.max(axis=0), y) > 0.95
+    True
+    """
+
+    _rule = rules.AROW  # for rows that are too few to choose by
+
+    def __init__(
+        self,
+        *,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        fit_intercept: bool = True,
+        epochs: int | Literal["auto"] = "auto",
+        shuffle: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+        n_constraints: int | None = 1,
+        dtype: Literal["float32", "float64"] = "float32",
+        verbose: int = 0,
+    ) -> None:
+        self.class_weight = class_weight
+        self.fit_intercept = fit_intercept
+        self.epochs = epochs
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.n_constraints = n_constraints
+        self.dtype = dtype
+        self.verbose = verbose
+
+    def _options(self) -> tuple[Rule, Training, KernelOptions | None]:
+        """What was chosen or, before that, what the parameters say."""
+        if "_decided" in vars(self):
+            return (*self._decided, None)
+        return super()._options()
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        decided = self.__dict__.pop("_decided", None)
+        try:
+            return super()._fit(X, y, sample_weight)
+        except BaseException:
+            if decided is not None:
+                self._decided = decided
+            raise
+
+    def _chosen(
+        self,
+        learner: Learner,
+        rows: Rows,
+        targets: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        random_state: np.random.RandomState,
+    ) -> Learner:
+        race = Race(learner.classes, rows, targets, weights)
+        choice = choose(race, learner.rule.task, learner.training, self.class_weight, random_state)
+        if choice is None:
+            return super()._chosen(learner, rows, targets, weights, random_state)
+        self._decide(choice)
+        return Learner(choice.rule, choice.training, learner.classes, rows.n_features)
+
+    def _decide(self, choice: Choice) -> None:
+        """Go on with the winner of a race."""
+        self._decided = choice.rule, choice.training
+        self.race_ = [
+            {
+                "algorithm": entry.rule.name,
+                "parameters": asdict(entry.rule),
+                "epochs": entry.training.epochs,
+                "error": entry.loss,
+                "lasted": entry.lasted,
+            }
+            for entry in choice.field
+        ]
+
+    def _partial_fit(self, X: Any, y: Any, classes: NDArray[Any], sample_weight: Any) -> Self:
+        if not self.__sklearn_is_fitted__():
+            self.__dict__.pop("_decided", None)
+            rule, training, _ = super()._options()
+            training = replace(training, epochs=1, shuffle=False)
+            rows_of, labels = self._validate(X, y, reset=True)
+            learner = Learner(rule, training, classes, rows_of.shape[1])
+            rows = as_rows(rows_of, learner.state.dtype)
+            weights = self._row_weights(sample_weight, labels, learner)
+            race = Race(classes, rows, learner.encode(labels), weights)
+            choice = choose(race, rule.task, training, self.class_weight, training.generator())
+            if choice is not None:
+                self._decide(choice)
+        return super()._partial_fit(X, y, classes, sample_weight)
+
+    @property
+    def choice_(self) -> LinearClassifier:
+        from cwlearn.estimators.loading import estimator_of  # which knows all classes, this one too
+
+        winner = estimator_of(self._fitted)
+        assert isinstance(winner, LinearClassifier)
+        winner.set_params(random_state=self.random_state)
+        return winner

@@ -1,0 +1,101 @@
+"""Choosing rule, parameters and epochs by a sample of a text, before it is learned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import numpy as np
+
+from cwlearn.core.choosing import FEWEST_ROWS, MOST_ROWS, Choice, Race, choose
+from cwlearn.core.frequencies import Frequencies
+from cwlearn.core.learner import Learner
+from cwlearn.core.rows import Rows
+from cwlearn.core.rule import Rule
+from cwlearn.core.states.base import NONE
+from cwlearn.core.text_options import TextOptions
+from cwlearn.core.training import Training, row_dtype
+from cwlearn.errors import DataError
+from cwlearn.text.batch import Batch
+from cwlearn.text.labels import Label, labels_for
+from cwlearn.text.naming import sampled
+from cwlearn.text.reader import Reader, Reading
+from cwlearn.text.resources import Resources
+from cwlearn.text.row_store import MemoryStore
+from cwlearn.text.sources import Paths, as_sources, total_size
+from cwlearn.text.text_file import peek
+
+PIPE_BYTES = 1 << 22  # of a text that can be read only once, its beginning
+
+
+def choose_by_text(
+    paths: Paths,
+    rule: Rule,
+    training: Training,
+    reading: Reading,
+    resources: Resources,
+    labels: dict[Label, str] | None,
+    documents: TextOptions | None,
+    random_state: np.random.RandomState,
+    *,
+    alone: bool = False,
+) -> Choice | None:
+    """The best of the field for a text; None if its sample cannot tell.
+
+    Of a large text, pieces from all over it are taken.  `rule` stands for the task and the weights of classes; if it is
+    `alone`, it is the only candidate, and only its epochs are chosen.
+    """
+    reader = Reader(
+        as_sources(paths),
+        reading,
+        dtype=row_dtype(rule, training),
+        hash_bits=resources.hash_bits or 0,
+        documents=documents or TextOptions(),
+        threads=resources.threads,
+    )
+    known, store, frequencies = labels_for(rule, labels), MemoryStore(reader.dtype), None
+    in_one_pass = training.epochs == 1 and not training.shuffle
+    try:
+        for batch in _sample(reader):
+            known.add(batch)
+            rows = batch.rows
+            if batch.documents is not None and batch.documents.idf:
+                frequencies = frequencies or Frequencies(batch.n_features, batch.documents.norm)
+                if in_one_pass:
+                    rows = frequencies.count_and_weigh(rows)
+                else:
+                    frequencies.count(rows)
+            store.add(rows, batch.labels)
+            if store.rows.n_rows >= MOST_ROWS:
+                break
+    except DataError:
+        return None  # the training meets it again, and knows its place
+    rows = store.rows
+    if not known.enough or not rows.n_rows:
+        return None
+    if frequencies is not None and not in_one_pass:
+        rows = frequencies.weigh(rows)
+    learner = Learner(rule, training, known.values, 0)
+    targets, weights = known.encode(store.labels, learner)
+    if rows.weights is not None:
+        weights = rows.weights * weights if len(weights) else rows.weights
+    race = Race(learner.classes, _without_weights(rows), targets, weights if len(weights) else NONE)
+    if alone:
+        return race.choose([(rule, training)], random_state) if rows.n_rows >= FEWEST_ROWS else None
+    return choose(race, rule.task, training, getattr(rule, "class_weight", None), random_state)
+
+
+def _sample(reader: Reader) -> Iterator[Batch]:
+    """Batches from all over the text; of a pipe, its beginning, which can be read again."""
+    if total_size(reader.sources) is not None:
+        reader.sources = sampled(reader.sources, reader.reading.format)
+        with closing(iter(reader)) as batches:
+            yield from batches
+    elif len(reader.sources) == 1:
+        source = reader.sources[0]
+        head = peek(source, PIPE_BYTES)
+        yield from reader.of_lines(head[: head.rfind(b"\n") + 1], source)
+
+
+def _without_weights(rows: Rows) -> Rows:
+    return Rows(rows.indptr, rows.indices, rows.values, rows.squares, rows.n_features)
