@@ -10,7 +10,8 @@ The scores of a young model say little about those of an older one.  So later ro
 grows with the power `recency` of the number of rows before it, and no more than the last HORIZON rows count.
 """
 
-from libc.math cimport exp, isfinite, log, log1p, sqrt
+from libc.math cimport copysign, exp, log, log1p, sqrt
+from libc.stdint cimport uint64_t
 
 from cwlearn._rules cimport Step, bayesian_logistic, larger, smaller
 
@@ -40,11 +41,25 @@ cdef enum:
     HORIZON = 1 << 16
     ALL_ROWS = 2048           # so many are observed one by one; later ones
     ONE_IN = 8                # only in this proportion, because it takes as long as learning some fifty features
+    HEAVIEST = 1 << 20        # no row counts as more than so many
 
 
-cdef inline bint is_observed(const Calibration* known, long long row) noexcept nogil:
-    """Whether a row is worth the time; `row` counts all rows that were learned."""
-    return known.observed < ALL_ROWS or row % ONE_IN == 0
+cdef inline bint is_observed(const Calibration* known, uint64_t row) noexcept nogil:
+    """Whether a row is worth the time; `row` counts all rows that were learned.
+
+    Every eighth row would always have the same label where labels take turns; Fibonacci hashing has no such pattern.
+    """
+    return known.observed < ALL_ROWS or (row * <uint64_t> 0x9E3779B97F4A7C15 >> 40) % ONE_IN == 0
+
+
+cdef inline bint is_positive(double square) noexcept nogil:
+    """Whether something can be divided by the root of it."""
+    return square > 1e-200
+
+
+cdef inline bint is_measurable(double score) noexcept nogil:
+    """Whether sums of its square stay finite."""
+    return score * score < 1e200
 
 
 cdef inline void start(Calibrator* c) noexcept nogil:
@@ -81,10 +96,10 @@ cdef inline void observe_margin(
 ) noexcept nogil:
     """A row of two labels: `sign` is that of the label, `score` positive for the second one."""
     cdef double share = share_of(observed, recency)
-    cdef double f, m, along_slope, along_shift, v, beta
+    cdef double f, m, along_slope, along_shift, v, beta, limit
     cdef Step step
     c.mean_square += share * (score * score - c.mean_square)
-    f = score / sqrt(c.mean_square) if c.mean_square > 0 else 0
+    f = score / sqrt(c.mean_square) if is_positive(c.mean_square) else 0
     forget(c, observed, recency)
     m = sign * (c.slope * f + c.shift)
     c.loss += share * ((log1p(exp(-m)) if m > -30 else -m) - c.loss)
@@ -95,9 +110,13 @@ cdef inline void observe_margin(
     beta = step.gain / (1 + step.gain * v)
     c.slope += sign * step.alpha * along_slope
     c.shift += sign * step.alpha * along_shift
-    c.slope_variance -= beta * along_slope * along_slope
     c.covariance -= beta * along_slope * along_shift
-    c.shift_variance -= beta * along_shift * along_shift
+    # Rounding must not make it less than a covariance matrix.
+    c.slope_variance = larger(c.slope_variance - beta * along_slope * along_slope, 1e-15)
+    c.shift_variance = larger(c.shift_variance - beta * along_shift * along_shift, 1e-15)
+    limit = (1 - 1e-9) * c.slope_variance * c.shift_variance
+    if c.covariance * c.covariance > limit:
+        c.covariance = copysign(sqrt(limit), c.covariance)
 
 
 cdef inline void observe_two(
@@ -106,9 +125,10 @@ cdef inline void observe_two(
     """A row of two labels with margin m (times the sign of its label) and the squared deviation `spread`."""
     cdef double recency = 0.5 if settled else 2
     cdef double score = sign * m
-    cdef double ratio = score / sqrt(spread) if spread > 0 else 0
-    if not (isfinite(score * score) and isfinite(ratio * ratio)):
+    cdef double ratio = score / sqrt(spread) if is_positive(spread) else 0
+    if not (is_measurable(score) and is_measurable(ratio)):
         return
+    weight = smaller(weight, HEAVIEST)
     begin(known, settled)
     observe_margin(&known.margin, score, sign, weight, known.observed, recency)
     observe_margin(&known.deviation, ratio, sign, weight, known.observed, recency)
@@ -124,7 +144,7 @@ cdef inline void observe_scores(
     cdef Py_ssize_t z
     cdef int sweep
     c.mean_square += share * (lead / unit * (lead / unit) - c.mean_square)
-    if not c.mean_square > 0:
+    if not is_positive(c.mean_square):
         return
     forget(c, observed, recency)
     scale = 1 / (unit * sqrt(c.mean_square))
@@ -158,17 +178,18 @@ cdef inline void observe_labels(
 ) noexcept nogil:
     """A row of several labels with these scores; `spread` is the squared length of the row."""
     cdef double recency = 0.5 if settled else 2
+    cdef double unit = sqrt(spread) if is_positive(spread) else 1
     cdef double best = scores[0]
     cdef double mean = 0
+    cdef double lead
     cdef Py_ssize_t z
     for z in range(n):
         best = larger(best, scores[z])
         mean += scores[z] / n
-    if not isfinite((best - mean) * (best - mean)):
+    lead = best - mean
+    if not (is_measurable(lead) and is_measurable(lead / unit)):
         return
+    weight = smaller(weight, HEAVIEST)
     begin(known, settled)
-    observe_scores(&known.margin, scores, n, label, 1, best - mean, best, weight, known.observed, recency)
-    observe_scores(
-        &known.deviation, scores, n, label, sqrt(spread) if spread > 0 else 1, best - mean, best, weight,
-        known.observed, recency,
-    )
+    observe_scores(&known.margin, scores, n, label, 1, lead, best, weight, known.observed, recency)
+    observe_scores(&known.deviation, scores, n, label, unit, lead, best, weight, known.observed, recency)

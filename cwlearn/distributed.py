@@ -223,7 +223,8 @@ def fit(
         base.reconfigure(rule, training)  # raises an error if a parameter may not change
     seed = int(check_random_state(inner.random_state).randint(2**31)) if training.shuffle else 0
     checked = checked_shards(shards)
-    from_files = isinstance(checked, list) and is_text(checked[0])
+    files = checked if isinstance(checked, list) and is_text(checked[0]) else []
+    from_files = bool(files)
     if not from_files:
         if texts is not None:
             raise TypeError(f"a TextClassifier learns from files of documents, and these are matrices: {shards!r}")
@@ -232,7 +233,7 @@ def fit(
     if from_files:
         named_labels = None if labels is None else text_labels(listed_labels(labels, rule.task))
         state = np.random.RandomState(seed)
-        rule, training = decided(inner, [*checked], reading, resources, named_labels, documents, state)
+        rule, training = decided(inner, files, reading, resources, named_labels, documents, state)
     elif isinstance(inner, AutoClassifier) or training.epochs == AUTO_EPOCHS:
         raise ValueError(
             "matrices on several workers choose neither algorithm nor epochs: choose by some rows first, "

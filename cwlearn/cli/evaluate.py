@@ -9,7 +9,7 @@ from typing import Any
 
 from cwlearn.cli.common import check_paths
 from cwlearn.cli.scoring import add_data_flags as add_flags
-from cwlearn.cli.scoring import batches_to_score, load_for_scoring
+from cwlearn.cli.scoring import batches_to_score, load_for_scoring, warn_without_calibration
 from cwlearn.core.learner import Learner
 from cwlearn.core.metrics import Measures, RegressionMeasures
 from cwlearn.core.rows import Rows
@@ -27,6 +27,8 @@ EXAMPLE = "  cwlearn evaluate test.jsonl -m reviews.npz"
 def run(arguments: argparse.Namespace) -> None:
     check_paths(arguments.data)
     learner = load_for_scoring(arguments)
+    if learner.rule.probabilistic:
+        warn_without_calibration(learner, arguments)
     start = time.perf_counter()
     evaluate, print_report = (
         (_evaluate_regression, _print_regression)
@@ -45,12 +47,13 @@ def run(arguments: argparse.Namespace) -> None:
 def _evaluate_labels(learner: Learner, batches: Iterable[tuple[Batch, Rows]]) -> dict[str, Any]:
     measures = Measures(learner.label_names)
     labels = Labels.of(learner)
-    probabilistic = learner.rule.probabilistic or learner.calibration is not None
+    calibrated = learner.calibration is not None
+    probabilistic = learner.rule.probabilistic or calibrated
     for batch, rows in batches:
         labels.add(batch)
         true = labels.numbers(batch.labels)
         for which, part in learner.parts(rows):
-            margins = learner.margins(part, only_mean=learner.several and learner.calibration is not None)
+            margins = learner.margins(part, only_mean=learner.several and (calibrated or not probabilistic))
             probabilities = learner.probabilities(part, *margins) if probabilistic else None
             weights = None if batch.weights is None else batch.weights[which]
             measures.add(true[which], learner.chosen(learner.scores(part, *margins)), probabilities, weights)

@@ -109,10 +109,26 @@ def _facts(
         "mistakes": statistics["mistakes"] if len(learner.classes) else None,
         "unsolved_updates": statistics["unsolved"],
         "progressive_error": learner.progressive_error(),
+        "calibration": _calibration_facts(learner),
         "noise_deviation": None if len(learner.classes) else math.sqrt(learner.scale * learner.noise),
         "intercept": None if summary is None else summary.intercept,
         "unfinished": learner.unfinished,
         "weights": [] if summary is None else summary.heaviest(name_of),
+    }
+
+
+def _calibration_facts(learner: Learner) -> dict[str, Any] | None:
+    """What the probabilities are fitted to; None without a calibration."""
+    known = learner.calibration
+    if known is None:
+        return None
+    return {
+        "rows": int(known.observed),
+        "held_back": bool(known.settled),
+        "uses": "margin / deviation" if known.uses_deviation else "margin",
+        "slope": known.best.line[0],
+        "shift": None if learner.several else known.best.line[1],
+        "log_loss": known.best.loss,
     }
 
 
@@ -140,6 +156,8 @@ def _print_facts(path: str, learner: Learner, facts: dict[str, Any]) -> None:
         put(f"documents  {_named_values({name: value for name, value in options.items() if value not in (None, ())})}")
     error = facts["progressive_error"]
     put(f"learned    {facts['rows']:,} rows, {facts['updates']:,} updates, progressive error {error:.4f}")
+    if facts["labels"]:
+        put(f"calibrated {_calibration_line(facts['calibration'])}")
     if learner.several:
         put(f"several    constraints {facts['n_constraints'] or 'all'}, {facts['multiclass_update']}")
     if facts["noise_deviation"] is not None:
@@ -147,6 +165,14 @@ def _print_facts(path: str, learner: Learner, facts: dict[str, Any]) -> None:
     if facts["intercept"] is not None:
         intercepts = np.atleast_1d(facts["intercept"]).tolist()
         put(f"intercept  {listed([f'{value:+.4f}' for value in intercepts])}")
+
+
+def _calibration_line(facts: dict[str, Any] | None) -> str:
+    if facts is None:
+        return "no: the probabilities are those of the sign of the score"
+    rows = f"{facts['rows']:,} rows {'held back at first' if facts['held_back'] else 'before they were learned'}"
+    shift = "" if facts["shift"] is None else f", shift {facts['shift']:+.3f}"
+    return f"on {rows}, by {facts['uses']}, slope {facts['slope']:.4g}{shift}, log loss {facts['log_loss']:.4f}"
 
 
 def _named_values(values: dict[str, Any]) -> str:

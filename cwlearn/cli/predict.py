@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn.cli.common import check_paths
-from cwlearn.cli.scoring import add_data_flags, batches_to_score, load_for_scoring
+from cwlearn.cli.scoring import add_data_flags, batches_to_score, load_for_scoring, warn_without_calibration
 from cwlearn.core.learner import Learner
 from cwlearn.core.rows import Rows
 from cwlearn.errors import UsageError, shown
@@ -36,7 +36,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     columns = parser.add_mutually_exclusive_group()
     columns.add_argument(
-        "--proba", action="store_true", help="add the probability of each label; the first line names the labels"
+        "--proba", action="store_true", help="add the chance of each label, calibrated; the first line names the labels"
     )
     columns.add_argument(
         "--margin",
@@ -61,6 +61,8 @@ def run(arguments: argparse.Namespace) -> None:
         check_writable(arguments.output)
     learner = load_for_scoring(arguments)
     _check_columns(arguments, learner)
+    if arguments.proba:
+        warn_without_calibration(learner, arguments)
     start = time.perf_counter()
     n_rows = 0
     label_names = [shown(name) for name in learner.label_names]  # escaped, so that a label stays on one line
@@ -85,10 +87,12 @@ def run(arguments: argparse.Namespace) -> None:
 def _check_columns(arguments: argparse.Namespace, learner: Learner) -> None:
     """Refuse numbers that the model cannot give, and JSON where the predictions go."""
     regression = learner.rule.task == "regression"
-    if arguments.proba and not learner.rule.probabilistic:
-        instead = "--std has deviations" if regression else "--margin has its margins"
-        what = "regression" if regression else f"model of {learner.rule.name}"
-        raise UsageError(f"a {what} has no probabilities; {instead}")
+    if arguments.proba and regression:
+        raise UsageError("a regression has no probabilities; --std has deviations")
+    if arguments.proba and learner.calibration is None and not learner.rule.probabilistic:
+        raise UsageError(
+            f"this model of {learner.rule.name} has no calibration, hence no probabilities; --margin has its margins"
+        )
     if arguments.std and not regression:
         raise UsageError("--std is for a regression; --proba has the probability of each label")
     if arguments.json and arguments.output is None:

@@ -10,6 +10,7 @@ from cwlearn.cli.flags import add_memory, add_options, given
 from cwlearn.core import model_file
 from cwlearn.core.learner import Learner
 from cwlearn.core.rows import Rows
+from cwlearn.errors import shown
 from cwlearn.text.batch import Batch
 from cwlearn.text.labels import label_type_of
 from cwlearn.text.reader import Reader, Reading
@@ -32,6 +33,15 @@ def add_data_flags(parser: argparse.ArgumentParser) -> None:
 def load_for_scoring(arguments: argparse.Namespace) -> Learner:
     """The model, within the memory that it may take."""
     return model_file.load(arguments.model, getattr(arguments, "memory", None))
+
+
+def warn_without_calibration(learner: Learner, arguments: argparse.Namespace) -> None:
+    """Say that probabilities are not calibrated, if the model cannot tell what its scores are worth."""
+    if learner.calibration is None and learner.rule.task == "classification" and not arguments.quiet:
+        warn(
+            f"{shown(arguments.model)} has no calibration, as models of older versions: its probabilities tell how "
+            f"certain it is of the sign of a score, not how often the label is right"
+        )
 
 
 def batches_to_score(

@@ -15,6 +15,11 @@ from cwlearn.core.probabilities import softmax
 
 PRIOR_SLOPE, PRIOR_SLOPE_VARIANCE, PRIOR_SHIFT_VARIANCE = 2.0, 100.0, 16.0  # those of `_calibration.pxd`
 LEAST_SLOPE = 1e-9  # a higher score is never worth less
+LEAST_SQUARE = 1e-200  # nothing is divided by the root of a smaller number, here and there
+LARGEST = 1e100  # of scores
+# Of the mean square and of the other numbers of a calibrator in a file; far beyond all that occur.
+LARGEST_SQUARE, LARGEST_NUMBER = 1e200, 1e40
+ALMOST_1 = 1 - 1e-9  # the most that slope and shift may be correlated
 
 
 class Calibrator(NamedTuple):
@@ -29,15 +34,20 @@ class Calibrator(NamedTuple):
     loss: float = 0.0
 
     @property
-    def factor(self) -> float:
-        """What a score is multiplied by."""
-        return max(self.slope, LEAST_SLOPE) / math.sqrt(self.mean_square) if self.mean_square > 0 else LEAST_SLOPE
+    def line(self) -> tuple[float, float]:
+        """What a score is multiplied by, and what is added to it.
 
-    @property
-    def moved_threshold(self) -> float:
-        """The shift without what may be chance: it moves predictions only by what exceeds its standard error."""
-        error = math.sqrt(self.shift_variance)
-        return self.shift - min(max(self.shift, -error), error)
+        The shift moves predictions only by what exceeds its standard error: the rest may be chance.  The slope is the
+        one that goes with the shift which is left (the mean of the Gaussian, given it).  It never falls: if it would,
+        the scores say nothing, and the shift is the one that goes with no slope.
+        """
+        shift = _beyond(self.shift, math.sqrt(self.shift_variance))
+        slope = self.slope - self.covariance / self.shift_variance * (self.shift - shift)
+        if slope < LEAST_SLOPE:
+            slope, given = LEAST_SLOPE, self.covariance / self.slope_variance
+            error = math.sqrt(max(0.0, self.shift_variance - given * self.covariance))
+            shift = _beyond(self.shift - given * (self.slope - slope), error)
+        return (slope / math.sqrt(self.mean_square) if self.mean_square > LEAST_SQUARE else LEAST_SLOPE), shift
 
 
 @dataclass(frozen=True)
@@ -73,20 +83,23 @@ class Calibration:
 
     def log_odds(self, mean: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.float64]:
         """The log odds of the second of two labels."""
-        return self._scores(mean, spread) + self.best.moved_threshold
+        return self._scores(mean, spread) + self.best.line[1]
 
     def probabilities(self, mean: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.float64]:
         """The probability of each of several labels."""
         return softmax(self._scores(mean, spread[:, None]))
 
     def _scores(self, mean: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.float64]:
-        scores = mean * self.best.factor
-        if not self.uses_deviation:
-            return scores
-        length = np.sqrt(spread)
-        if mean.ndim == 1:  # as the kernel has it: nothing is known of a row without any variance
-            return np.divide(scores, length, out=np.zeros_like(scores), where=length > 0)
-        return scores / np.where(length > 0, length, 1)
+        """The scores by the better calibrator, without any shift; they stay finite."""
+        with np.errstate(over="ignore"):
+            scores = mean * self.best.line[0]
+            if self.uses_deviation:
+                known, length = spread > LEAST_SQUARE, np.sqrt(spread)
+                if mean.ndim == 1:  # as the kernel has it: nothing is known of a row without any variance
+                    scores = np.divide(scores, length, out=np.zeros_like(scores), where=known)
+                else:
+                    scores = scores / np.where(known, length, 1)
+        return np.clip(scores, -LARGEST, LARGEST)
 
     def record(self) -> dict[str, Any]:
         """The calibration as a model file has it."""
@@ -96,6 +109,11 @@ class Calibration:
             "margin": list(self.margin),
             "deviation": list(self.deviation),
         }
+
+
+def _beyond(number: float, error: float) -> float:
+    """What a number has beyond an error."""
+    return number - min(max(number, -error), error)
 
 
 def from_record(record: Any) -> NDArray[np.float64]:
@@ -108,13 +126,22 @@ def from_record(record: Any) -> NDArray[np.float64]:
         raise ValueError("its calibration is not complete")
     array = np.array(numbers, np.float64)
     known = Calibration.of(array)
-    if known is None or known.observed < 0:
+    if known is None or not 0 < known.observed <= LARGEST_NUMBER or known.settled not in (0, 1):
         raise ValueError("its calibration is not sound")
-    for part in (known.margin, known.deviation):
-        determinant = part.slope_variance * part.shift_variance - part.covariance**2
-        if part.mean_square < 0 or part.slope_variance <= 0 or part.shift_variance <= 0 or determinant <= 0:
-            raise ValueError("its calibration is not sound")
+    if not (_is_sound(known.margin) and _is_sound(known.deviation)):
+        raise ValueError("its calibration is not sound")
     return array
+
+
+def _is_sound(part: Calibrator) -> bool:
+    """Whether all can be computed with these numbers that is computed with those of the kernel."""
+    least, product = min(part.slope_variance, part.shift_variance), part.slope_variance * part.shift_variance
+    return (
+        0 <= part.mean_square <= LARGEST_SQUARE
+        and all(abs(number) <= LARGEST_NUMBER for number in part[1:])
+        and least >= 1 / LARGEST_NUMBER
+        and part.covariance**2 < product
+    )
 
 
 class CalibrationSum:
@@ -126,9 +153,8 @@ class CalibrationSum:
 
     def __init__(self) -> None:
         self._observed = self._settled = 0.0
-        self._sums = np.zeros(
-            (2, 7)
-        )  # by calibrator: mean square and loss, then precision (3) and precision x mean (2)
+        # By calibrator: mean square and loss, then precision (3) and precision x mean (2).
+        self._sums = np.zeros((2, 7))
 
     def add(self, known: Calibration | None) -> None:
         if known is None:
@@ -175,7 +201,7 @@ def _calibrator(
     unit = math.sqrt(squares / observed) or 1.0
     pa = max(pa, 0.0) / (unit * unit) + 1 / PRIOR_SLOPE_VARIANCE
     pc = max(pc, 0.0) + 1 / PRIOR_SHIFT_VARIANCE
-    limit = 0.999 * math.sqrt(pa * pc)
+    limit = ALMOST_1 * math.sqrt(pa * pc)
     pb = min(max(pb / unit, -limit), limit)
     slope, determinant = slope / unit + PRIOR_SLOPE / PRIOR_SLOPE_VARIANCE, pa * pc - pb * pb
     a, b, c = pc / determinant, -pb / determinant, pa / determinant

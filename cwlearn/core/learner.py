@@ -169,7 +169,11 @@ class Learner(Model):
             self.unfinished = None  # an unfinished run cannot be resumed after other rows
             for start in range(0, len(order), block):
                 piece = order[start : start + block]
-                done = self.state.learn(rows, targets, weights, fresh, piece, rule, self._counts)
+                counts = self._counts.copy()  # other threads read the old ones, and later the new ones, as a whole
+                try:
+                    done = self.state.learn(rows, targets, weights, fresh, piece, rule, counts)
+                finally:
+                    self._counts = counts
                 if done < len(piece):
                     which = "features" if len(self.classes) else "features or targets"
                     raise DataError(

@@ -14,8 +14,8 @@ from cwlearn.estimators.classifier import LinearClassifier, Probabilistic, Weigh
 class LogisticClassifier(Weighted, Probabilistic, LinearClassifier):
     """Online logistic regression: a Gaussian posterior carried from row to row, or plain SGD.
 
-    Choose it where probabilities matter.  Its `predict_proba` estimates the probability of the label; that of the
-    other classes is the probability of the sign of the margin.
+    Its `label_distribution` estimates the probability of the label; that of the other classes is the probability of the
+    sign of the margin.
 
     Parameters
     ----------

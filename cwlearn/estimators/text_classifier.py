@@ -257,12 +257,20 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Score each text, as the classifier does."""
         return self._fitted.decision_function(self._scored(texts))
 
-    @available_if(_classifier_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, texts: Any) -> NDArray[np.float64]:
-        """Return the probability of each label, by text."""
+        """Return the chance of each label, by text."""
+        return self._fitted.predict_proba(self._scored(texts))
+
+    @available_if(_classifier_has("label_distribution"))  # type: ignore[untyped-decorator]
+    def label_distribution(
+        self, texts: Any, *, draws: int | None = None, random_state: Any = None
+    ) -> NDArray[np.float64]:
+        """Return the probability that each label has the highest score, by text; see the classifier."""
         classifier: Any = self._fitted
-        probabilities: NDArray[np.float64] = classifier.predict_proba(self._scored(texts))
-        return probabilities
+        distribution: NDArray[np.float64] = classifier.label_distribution(
+            self._scored(texts), draws=draws, random_state=random_state
+        )
+        return distribution
 
     def margin(self, texts: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the mean and the variance of the margin of each text."""

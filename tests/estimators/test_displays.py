@@ -8,6 +8,7 @@ from scipy.sparse import coo_matrix
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 import cwlearn as package
 
@@ -107,7 +108,7 @@ def test_estimators_without_what_is_drawn_are_refused(data):
     with pytest.raises(TypeError, match="expected a linear estimator of cwlearn"):
         WeightsDisplay.from_estimator(LogisticRegression())
     with pytest.raises(TypeError, match="has predict_proba"):
-        ReliabilityDisplay.from_estimator(package.PerceptronClassifier().fit(*data), *data)
+        ReliabilityDisplay.from_estimator(LinearSVC().fit(*data), *data)
     with pytest.raises(TypeError, match="expected a classifier of cwlearn"):
         LearningCurveDisplay.from_estimator(package.AROWRegressor(), *data)
     model = package.AROWClassifier().fit(*data)

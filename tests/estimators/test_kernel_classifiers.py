@@ -20,7 +20,7 @@ from cwlearn.core.rows import as_rows
 from cwlearn.core.states import base as state_module
 from cwlearn.core.states import kernel as kernel_state
 from cwlearn.core.states.coefficients import Coefficients
-from cwlearn.core.states.kernel import _csr
+from cwlearn.core.states.kept_rows import csr_of
 from cwlearn.core.training import Training
 from cwlearn.errors import DataError, ModelError
 from tests.cases import labelled_rows, random_rows, rule_id
@@ -135,11 +135,11 @@ def test_it_learns_what_no_line_can_separate(moons):
         assert model.score(X, y) > 0.95 > linear.score(X, y)
 
 
-def test_probabilities_come_from_the_variance_of_the_kernel(moons):
+def test_the_distribution_comes_from_the_variance_of_the_kernel(moons):
     X, y = moons
     model = package.KernelCWClassifier(random_state=0, fit_intercept=False).fit(X, y)
     mean, variance = model.margin(X)
-    np.testing.assert_allclose(model.predict_proba(X)[:, 1], norm.cdf(mean / np.sqrt(variance)), atol=1e-12)
+    np.testing.assert_allclose(model.label_distribution(X)[:, 1], norm.cdf(mean / np.sqrt(variance)), atol=1e-12)
     far, near = model.margin(np.array([[100.0, 100.0], X[0]]))[1]
     assert far == pytest.approx(1.0), "far from all rows there is nothing but the prior"
     assert near < far
@@ -251,7 +251,7 @@ def test_forgetting_a_row_is_never_having_learned_from_it():
     learner = learner_of(rules.AROW(0.7), KernelOptions("linear"), 30, fit_intercept=False)
     learner.learn(rows_of(X), y)
     state, block = learner.state, learner.state.by_block[0]
-    kept = [_csr([row], 30).toarray()[0] for row in state.kept]
+    kept = [csr_of([row], 30).toarray()[0] for row in state.kept]
     learned = [(x, next(label for row, label in zip(X, y, strict=True) if (row == x).all())) for x in kept]
     for number in (4, 0, len(learned) - 3):
         state.forget(number)
@@ -287,7 +287,7 @@ def test_the_row_that_is_forgotten_is_the_one_that_is_missed_least():
     X, y = rng.standard_normal((12, 40)) * rng.exponential(1, (12, 1)), np.where(rng.random(12) < 0.5, 1.0, -1.0)
     learner = learner_of(rules.AROW(0.7), KernelOptions("linear"), 40, fit_intercept=False)
     learner.learn(rows_of(X), y)
-    kept = np.array([_csr([row], 40).toarray()[0] for row in learner.state.kept])
+    kept = np.array([csr_of([row], 40).toarray()[0] for row in learner.state.kept])
     labels = np.array([next(label for row, label in zip(X, y, strict=True) if (row == x).all()) for x in kept])
 
     def fit(rows):

@@ -133,14 +133,17 @@ def test_weights_of_texts_are_those_of_the_classifier():
         TextClassifier(PerceptronClassifier()).fit(TEXTS, LABELS, sample_weight=np.ones(60))
 
 
-def test_probabilities_are_there_if_the_classifier_has_some():
+def test_probabilities_are_always_there_and_a_distribution_if_the_classifier_has_some():
     model = classifier().fit(TEXTS, LABELS)
     np.testing.assert_allclose(model.predict_proba(TEXTS).sum(axis=1), 1)
     mean, variance = model.margin(TEXTS)
     assert mean.shape == variance.shape == (60,)
-    without = TextClassifier(PerceptronClassifier())
-    assert not hasattr(without, "predict_proba")
-    assert hasattr(TextClassifier(), "predict_proba")
+    np.testing.assert_allclose(model.label_distribution(TEXTS).sum(axis=1), 1)
+    np.testing.assert_allclose(model.label_distribution(TEXTS, draws=2000, random_state=0).sum(axis=1), 1)
+    without = TextClassifier(PerceptronClassifier()).fit(TEXTS, LABELS)
+    assert not hasattr(without, "label_distribution")
+    assert not hasattr(TextClassifier(PerceptronClassifier()), "label_distribution")
+    np.testing.assert_allclose(without.predict_proba(TEXTS).sum(axis=1), 1)
 
 
 def test_fit_does_not_change_what_it_is_given():

@@ -1,0 +1,111 @@
+"""A slow float64 reference of the calibrators: what the scores of rows were worth before they were learned.
+
+It is written from the formulas at the top of `_calibration.pxd`, with matrices, and shares no code with the package.
+
+Row t (from 1) weighs w_t = Gamma(t + r) / Gamma(t), about t^r, in every mean; r is the recency, 2 or, once the model is
+settled, 0.5.  What was known before row t is worth w_(t-1) / w_t = (t - 1) / (t - 1 + r) of what it was, and never more
+than 1 / (1 + 1 / HORIZON).
+
+    Guo, Pleiss, Sun, Weinberger, "On Calibration of Modern Neural Networks", ICML 2017 (temperature scaling)
+    MIT  6.867 notes on classification, section 4 (Laplace approximation of logistic regression)
+"""
+
+import math
+
+import numpy as np
+
+HORIZON, ALL_ROWS, ONE_IN, HEAVIEST = 65536, 2048, 8, 2**20
+PRIOR_MEAN = (2.0, 0.0)  # of slope and shift
+PRIOR_VARIANCES = (100.0, 16.0)
+
+
+def is_observed(observed, row):
+    """The first 2048, then about every eighth: those whose hash ends in three zeros."""
+    return observed < ALL_ROWS or ((row * 0x9E3779B97F4A7C15) % 2**64 // 2**40) % ONE_IN == 0
+
+
+class OneScore:
+    """A Gaussian over slope and shift, or over the slope alone if there are several labels."""
+
+    def __init__(self):
+        self.mean_square = self.loss = 0.0
+        self.mean, self.covariance = np.array(PRIOR_MEAN), np.diag(PRIOR_VARIANCES)
+
+    def remember(self, old, new, t, recency):
+        """The mean of the t rows so far."""
+        share = (1 + recency) / (t + recency)  # w_t / (w_1 + ... + w_t)
+        return (1 - share) * old + share * new
+
+    def grow_old(self, t, recency):
+        if t > 1:
+            growth = max((t - 1 + recency) / (t - 1), 1 + 1 / HORIZON)
+            factors = np.sqrt(np.minimum(growth, PRIOR_VARIANCES / np.diag(self.covariance)))
+            self.covariance = self.covariance * np.outer(factors, factors)
+
+    def observe_two(self, score, y, weight, t, recency):
+        self.mean_square = self.remember(self.mean_square, score**2, t, recency)
+        x = np.array([score / math.sqrt(self.mean_square) if self.mean_square > 1e-200 else 0.0, 1.0])
+        self.grow_old(t, recency)
+        m = y * (self.mean @ x)
+        self.loss = self.remember(self.loss, math.log1p(math.exp(-m)), t, recency)
+        # The mode of the posterior lies on the line mean + s y S x, where z = m + weight v sigmoid(-z).
+        v, low, high = x @ self.covariance @ x, m, m + weight * (x @ self.covariance @ x)
+        for _ in range(200):
+            z = (low + high) / 2
+            low, high = (low, z) if z - m - weight * v / (1 + math.exp(min(z, 700))) > 0 else (z, high)
+        p = 1 / (1 + math.exp(-z))
+        self.mean = self.mean + y * weight * (1 - p) * (self.covariance @ x)
+        self.covariance = np.linalg.inv(np.linalg.inv(self.covariance) + weight * p * (1 - p) * np.outer(x, x))
+
+    def observe_several(self, scores, label, weight, t, recency):
+        self.mean_square = self.remember(self.mean_square, (scores.max() - scores.mean()) ** 2, t, recency)
+        if self.mean_square <= 1e-200:
+            return
+        self.grow_old(t, recency)
+        f = (scores - scores.max()) / math.sqrt(self.mean_square)
+        before, precision = self.mean[0], 1 / self.covariance[0, 0]
+        slope = before
+        for step in range(3):
+            p = np.exp(slope * f) / np.exp(slope * f).sum()
+            if step == 0:
+                self.loss = self.remember(self.loss, -math.log(p[label]), t, recency)
+            curvature = weight * (p @ f**2 - (p @ f) ** 2)
+            if step < 2:
+                gradient = weight * (f[label] - p @ f) - precision * (slope - before)
+                slope = min(max(slope + gradient / (curvature + precision), slope / 2), 2 * slope)
+        self.mean = np.array([slope, 0.0])
+        self.covariance[0, 0] = 1 / (precision + curvature)
+
+    def numbers(self):
+        (a, b), (_, c) = self.covariance
+        return [self.mean_square, *self.mean, a, b, c, self.loss]
+
+
+class CalibrationReference:
+    """Both calibrators, over a stream of scores."""
+
+    def __init__(self):
+        self.observed = self.settled = self.rows = 0
+        self.margin, self.deviation = OneScore(), OneScore()
+
+    def observe(self, scores, spread, label, weight=1.0, settled=False, fresh=True):
+        """A row; `label` is -1 or +1 and `scores` one number, or the number of the label and all scores."""
+        row, self.rows = self.rows, self.rows + 1
+        if not fresh or not is_observed(self.observed, row):
+            return
+        if self.observed == 0 or (settled and not self.settled):
+            self.observed, self.settled = 0, int(settled)
+            self.margin, self.deviation = OneScore(), OneScore()
+        self.observed = min(self.observed + 1, HORIZON)
+        recency, weight, length = 0.5 if settled else 2, min(weight, HEAVIEST), math.sqrt(spread)
+        if np.ndim(scores) == 0:
+            divided = scores / length if spread > 1e-200 else 0.0
+            self.margin.observe_two(scores, label, weight, self.observed, recency)
+            self.deviation.observe_two(divided, label, weight, self.observed, recency)
+        else:
+            divided = scores / length if spread > 1e-200 else scores
+            self.margin.observe_several(scores, label, weight, self.observed, recency)
+            self.deviation.observe_several(divided, label, weight, self.observed, recency)
+
+    def numbers(self):
+        return np.array([self.observed, self.settled, *self.margin.numbers(), *self.deviation.numbers()])
