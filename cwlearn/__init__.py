@@ -11,8 +11,10 @@ from cwlearn._version import __version__
 
 if TYPE_CHECKING:  # for type checkers and editors; a test compares it with _HOMES
     from cwlearn.errors import DataError, ModelError
+    from cwlearn.estimators.adagrad import AdaGradClassifier
     from cwlearn.estimators.arow import AROWClassifier
     from cwlearn.estimators.cw import CWClassifier
+    from cwlearn.estimators.ftrl import FTRLClassifier
     from cwlearn.estimators.kernel_machines import KernelAROWClassifier, KernelCWClassifier
     from cwlearn.estimators.loading import load
     from cwlearn.estimators.logistic import LogisticClassifier
@@ -31,8 +33,10 @@ if TYPE_CHECKING:  # for type checkers and editors; a test compares it with _HOM
 __all__ = [
     "AROWClassifier",
     "AROWRegressor",
+    "AdaGradClassifier",
     "CWClassifier",
     "DataError",
+    "FTRLClassifier",
     "HashingVectorizer",
     "KernelAROWClassifier",
     "KernelCWClassifier",
@@ -62,8 +66,10 @@ _MODULES = ("bounds", "displays", "distributed", "evaluation")  # that are publi
 _HOMES = {
     "AROWClassifier": "estimators.arow",
     "AROWRegressor": "estimators.regression",
+    "AdaGradClassifier": "estimators.adagrad",
     "CWClassifier": "estimators.cw",
     "DataError": "errors",
+    "FTRLClassifier": "estimators.ftrl",
     "HashingVectorizer": "estimators.vectorizer",
     "KernelAROWClassifier": "estimators.kernel_machines",
     "KernelCWClassifier": "estimators.kernel_machines",

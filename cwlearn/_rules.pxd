@@ -28,6 +28,7 @@ cdef enum Kind:
     SOP
     BAYESIAN_LOGISTIC
     LOGISTIC_SGD
+    HINGE_SGD
     RLS
 
 cdef enum Projection:     # what a step does to the diagonal S = (s_p)
@@ -36,6 +37,8 @@ cdef enum Projection:     # what a step does to the diagonal S = (s_p)
     L2                    # keep the diagonal of the covariance: s_p -= beta (s_p x_p)^2   (J12 6.1)
     EXACT                 # solve for the diagonal problem, then as KL                     (J12 6.2)
     INCLUSIVE             # as KL, and the row's own precision shrinks its score too: diagonal SOP
+    PROXIMAL              # there is none: a cell holds sums of gradients.  FTRL-Proximal; see `weight_of`
+    DUAL                  # the same for AdaGrad
 
 cdef struct Step:
     double alpha
@@ -180,6 +183,8 @@ cdef inline Step rule_step(
         return Step(1, 1) if m <= 0 else Step(0, 0)
     if kind == BAYESIAN_LOGISTIC:
         return bayesian_logistic(m, v, C)
+    if kind == HINGE_SGD:
+        return Step(C, 0) if m < 1 else Step(0, 0)
     if kind == RLS:                                         # recursive least squares: A9 section 3, footnote 1
         return Step(-m / (v + 1 / C), C)
     return Step(C * sigmoid(-m), 0)                         # LOGISTIC_SGD

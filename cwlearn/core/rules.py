@@ -11,6 +11,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cwlearn.core.gradient_rules import FTRL, AdaGrad
 from cwlearn.core.parameters import BOOLEAN, CONFIDENCE, NOTHING, POSITIVE, one_of, option
 from cwlearn.core.probabilities import softmax
 from cwlearn.core.rule import AVERAGE, Rule, SecondOrderRule, WeightedRule
@@ -315,7 +316,7 @@ class Logistic(WeightedRule, SecondOrderRule):
 
 
 RULES: dict[str, type[Rule]] = {
-    rule.name: rule for rule in (CW, AROW, SCW, NHERD, SOP, PassiveAggressive, Perceptron, Logistic)
+    rule.name: rule for rule in (CW, AROW, SCW, NHERD, SOP, PassiveAggressive, Perceptron, Logistic, FTRL, AdaGrad)
 }
 TASKS: dict[str, dict[str, type[Rule]]] = {
     "classification": RULES,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 
 from cwlearn.core.class_labels import EXPECTED, check_labels, check_typed, check_types
@@ -154,3 +155,15 @@ class Probabilistic(Classifier):
             return self._fitted.probabilities(*margins)
         require("draws", draws, COUNT)
         return self._fitted.drawn_probabilities(*margins, int(draws), check_random_state(random_state))
+
+
+class LogisticProbabilities(Classifier):
+    """Base of the classifiers that have probabilities if their loss is logistic."""
+
+    loss: str
+
+    @available_if(lambda model: model.loss == "logistic")  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each label, by row: the sigmoid of the score, or the softmax of the scores."""
+        rows = self._rows(X)
+        return self._fitted.probabilities(*self._fitted.margins(rows))

@@ -9,10 +9,12 @@ from dataclasses import fields
 from cwlearn.core import model_file
 from cwlearn.core.parameters import read_size
 from cwlearn.errors import ModelError
+from cwlearn.estimators.adagrad import AdaGradClassifier
 from cwlearn.estimators.arow import AROWClassifier
 from cwlearn.estimators.base import OnlineEstimator
 from cwlearn.estimators.classifier import KernelClassifier, LinearClassifier
 from cwlearn.estimators.cw import CWClassifier
+from cwlearn.estimators.ftrl import FTRLClassifier
 from cwlearn.estimators.kernel_machines import KernelAROWClassifier, KernelCWClassifier
 from cwlearn.estimators.logistic import LogisticClassifier
 from cwlearn.estimators.nherd import NHERDClassifier
@@ -35,6 +37,8 @@ CLASSIFIERS: dict[str, type[LinearClassifier]] = {
         PassiveAggressiveClassifier,
         PerceptronClassifier,
         LogisticClassifier,
+        FTRLClassifier,
+        AdaGradClassifier,
     )
 }
 

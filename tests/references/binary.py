@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-FIRST_ORDER = ("perceptron", "pa", "pa-i", "pa-ii", "logistic-sgd")
+FIRST_ORDER = ("perceptron", "pa", "pa-i", "pa-ii", "logistic-sgd", "hinge-sgd")
 SECOND_ORDER = ("cw-variance", "cw-stdev", "scw-i", "scw-ii", "arow", "nherd", "sop", "bayesian-logistic", "rls")
 COVARIANCES = ("fixed", "kl", "l2", "exact", "inclusive")
 LARGEST = 1e300  # of alpha and g: keeps them finite when the variances have all but vanished
@@ -52,6 +52,8 @@ def step(kind, phi, C, m, v):
         return ((1 - m) / (v + 1), 1.0) if m <= 0 else (0.0, 0.0)
     if kind == "logistic-sgd":  # minus the derivative of log(1 + exp(-m)) in m, times the step
         return C * sigmoid(-m), 0.0
+    if kind == "hinge-sgd":  # the same of max(0, 1 - m)
+        return (C, 0.0) if m < 1 else (0.0, 0.0)
     if kind == "bayesian-logistic":  # MIT section 4: the mode along S x, and the Hessian there; C weighs the loss
         z = bisect(lambda z: z - m - C * v * sigmoid(-z), m, m + C * v)
         return C * sigmoid(-z), C * sigmoid(z) * sigmoid(-z)
