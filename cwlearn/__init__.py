@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test compares it with _HOM
     from cwlearn.estimators.nherd import NHERDClassifier
     from cwlearn.estimators.passive_aggressive import PassiveAggressiveClassifier
     from cwlearn.estimators.perceptron import PerceptronClassifier
+    from cwlearn.estimators.probit import ProbitClassifier
     from cwlearn.estimators.regression import AROWRegressor
     from cwlearn.estimators.scw import SCWClassifier
     from cwlearn.estimators.sop import SOPClassifier
@@ -45,6 +46,7 @@ __all__ = [
     "NHERDClassifier",
     "PassiveAggressiveClassifier",
     "PerceptronClassifier",
+    "ProbitClassifier",
     "SCWClassifier",
     "SOPClassifier",
     "TextClassifier",
@@ -78,6 +80,7 @@ _HOMES = {
     "NHERDClassifier": "estimators.nherd",
     "PassiveAggressiveClassifier": "estimators.passive_aggressive",
     "PerceptronClassifier": "estimators.perceptron",
+    "ProbitClassifier": "estimators.probit",
     "SCWClassifier": "estimators.scw",
     "SOPClassifier": "estimators.sop",
     "TextClassifier": "estimators.text_classifier",

@@ -14,7 +14,7 @@ from cwlearn._cells cimport (
 )
 from cwlearn._rules cimport (
     AROW, BAYESIAN_LOGISTIC, CW_STDEV, CW_VARIANCE, DUAL, EXACT, FIXED, HINGE_SGD, INCLUSIVE, KL, L2, LOGISTIC_SGD,
-    NHERD, PA, PA_I, PA_II, PERCEPTRON, PROXIMAL, RLS, SCW_I, SCW_II, SOP, Kind, Step, capped, exact_step, relative,
+    NHERD, PA, PA_I, PA_II, PERCEPTRON, PROBIT, PROXIMAL, RLS, SCW_I, SCW_II, SOP, Kind, Step, capped, exact_step, relative,
     rule_step,
 )
 from cwlearn._squares cimport squared_length
@@ -39,7 +39,8 @@ cdef extern from *:
 KINDS = {
     "perceptron": PERCEPTRON, "pa": PA, "pa-i": PA_I, "pa-ii": PA_II, "cw-variance": CW_VARIANCE, "cw-stdev": CW_STDEV,
     "scw-i": SCW_I, "scw-ii": SCW_II, "arow": AROW, "nherd": NHERD, "sop": SOP,
-    "bayesian-logistic": BAYESIAN_LOGISTIC, "logistic-sgd": LOGISTIC_SGD, "hinge-sgd": HINGE_SGD, "rls": RLS,
+    "bayesian-logistic": BAYESIAN_LOGISTIC, "logistic-sgd": LOGISTIC_SGD, "hinge-sgd": HINGE_SGD, "probit": PROBIT,
+    "rls": RLS,
 }
 PROJECTIONS = {
     "fixed": FIXED, "kl": KL, "l2": L2, "exact": EXACT, "inclusive": INCLUSIVE, "proximal": PROXIMAL, "dual": DUAL,

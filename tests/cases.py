@@ -53,6 +53,8 @@ RULES = [
     rules.Logistic(bayesian=False, learning_rate=0.1),
     rules.Logistic(bayesian=False, learning_rate="auto"),
     rules.Logistic(bayesian=False, learning_rate=0.1, average=True),
+    rules.Probit(beta=0.7),
+    rules.Probit(beta=2.0, average=True),
     rules.FTRL(alpha=0.3, beta=0.7),
     rules.FTRL(alpha=0.3, beta=0.7, l1=0.4, l2=0.2),
     rules.FTRL(l1=0.2, loss="hinge"),

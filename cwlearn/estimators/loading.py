@@ -20,6 +20,7 @@ from cwlearn.estimators.logistic import LogisticClassifier
 from cwlearn.estimators.nherd import NHERDClassifier
 from cwlearn.estimators.passive_aggressive import PassiveAggressiveClassifier
 from cwlearn.estimators.perceptron import PerceptronClassifier
+from cwlearn.estimators.probit import ProbitClassifier
 from cwlearn.estimators.regression import AROWRegressor
 from cwlearn.estimators.regressor import LinearRegressor
 from cwlearn.estimators.scw import SCWClassifier
@@ -37,6 +38,7 @@ CLASSIFIERS: dict[str, type[LinearClassifier]] = {
         PassiveAggressiveClassifier,
         PerceptronClassifier,
         LogisticClassifier,
+        ProbitClassifier,
         FTRLClassifier,
         AdaGradClassifier,
     )

@@ -75,6 +75,7 @@ _CANDIDATES: tuple[Candidate, ...] = (
     RuleCandidate("nherd", "NHERD", {"C": ("auto", *POWERS_OF_TEN[2:])}, rules.NHERD),
     RuleCandidate("sop", "Second-order perceptron", {"a": ("auto", *LARGE_POWERS_OF_TEN)}, rules.SOP),
     RuleCandidate("logistic", "Bayesian logistic regression", {}, rules.Logistic),
+    RuleCandidate("probit", "Bayesian probit regression", {"beta": (0.3, 1.0, 3.0, 10.0)}, rules.Probit),
     RuleCandidate("ftrl", "FTRL-Proximal", {"alpha": (0.01, 0.1, 1.0), "l1": (0.0, 1.0)}, gradient_rules.FTRL),
     RuleCandidate("adagrad", "AdaGrad", {"learning_rate": (0.01, 0.1, 1.0), "l1": (0.0, 1e-5)}, gradient_rules.AdaGrad),
     RuleCandidate("pa", "Passive-aggressive", {"C": ("auto", *POWERS_OF_TEN[:6])}, rules.PassiveAggressive),
