@@ -36,6 +36,7 @@ GRIDS: dict[str, Sequence[rules.Rule]] = {
     "nherd": [rules.NHERD(C=C) for C in POWERS],
     "sop": [rules.SOP(a=a) for a in POWERS],
     "logistic": [rules.Logistic()],
+    "probit": [rules.Probit(beta=beta) for beta in (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)],
 }
 
 

@@ -11,9 +11,11 @@ from cwlearn._version import __version__
 
 if TYPE_CHECKING:  # for type checkers and editors; a test compares it with _HOMES
     from cwlearn.errors import DataError, ModelError
+    from cwlearn.estimators.adagrad import AdaGradClassifier
     from cwlearn.estimators.arow import AROWClassifier
     from cwlearn.estimators.auto import AutoClassifier
     from cwlearn.estimators.cw import CWClassifier
+    from cwlearn.estimators.ftrl import FTRLClassifier
     from cwlearn.estimators.kernel_machines import KernelAROWClassifier, KernelCWClassifier
     from cwlearn.estimators.loading import load
     from cwlearn.estimators.logistic import LogisticClassifier
@@ -21,6 +23,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test compares it with _HOM
     from cwlearn.estimators.nherd import NHERDClassifier
     from cwlearn.estimators.passive_aggressive import PassiveAggressiveClassifier
     from cwlearn.estimators.perceptron import PerceptronClassifier
+    from cwlearn.estimators.probit import ProbitClassifier
     from cwlearn.estimators.regression import AROWRegressor
     from cwlearn.estimators.scw import SCWClassifier
     from cwlearn.estimators.sop import SOPClassifier
@@ -32,9 +35,11 @@ if TYPE_CHECKING:  # for type checkers and editors; a test compares it with _HOM
 __all__ = [
     "AROWClassifier",
     "AROWRegressor",
+    "AdaGradClassifier",
     "AutoClassifier",
     "CWClassifier",
     "DataError",
+    "FTRLClassifier",
     "HashingVectorizer",
     "KernelAROWClassifier",
     "KernelCWClassifier",
@@ -43,6 +48,7 @@ __all__ = [
     "NHERDClassifier",
     "PassiveAggressiveClassifier",
     "PerceptronClassifier",
+    "ProbitClassifier",
     "SCWClassifier",
     "SOPClassifier",
     "TextClassifier",
@@ -64,9 +70,11 @@ _MODULES = ("bounds", "displays", "distributed", "evaluation")  # that are publi
 _HOMES = {
     "AROWClassifier": "estimators.arow",
     "AROWRegressor": "estimators.regression",
+    "AdaGradClassifier": "estimators.adagrad",
     "AutoClassifier": "estimators.auto",
     "CWClassifier": "estimators.cw",
     "DataError": "errors",
+    "FTRLClassifier": "estimators.ftrl",
     "HashingVectorizer": "estimators.vectorizer",
     "KernelAROWClassifier": "estimators.kernel_machines",
     "KernelCWClassifier": "estimators.kernel_machines",
@@ -75,6 +83,7 @@ _HOMES = {
     "NHERDClassifier": "estimators.nherd",
     "PassiveAggressiveClassifier": "estimators.passive_aggressive",
     "PerceptronClassifier": "estimators.perceptron",
+    "ProbitClassifier": "estimators.probit",
     "SCWClassifier": "estimators.scw",
     "SOPClassifier": "estimators.sop",
     "TextClassifier": "estimators.text_classifier",

@@ -14,7 +14,8 @@ from libc.math cimport fabs, isfinite, sqrt
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from cwlearn._rules cimport (
-    EXACT, FIXED, INCLUSIVE, KL, L2, Projection, Kind, Step, capped, exact_step, larger, rule_step,
+    DUAL, EXACT, FIXED, INCLUSIVE, KL, L2, PROXIMAL, Projection, Kind, Step, capped, exact_step, larger, rule_step,
+    smaller,
 )
 
 cdef extern from *:
@@ -43,6 +44,9 @@ cdef struct Rule:
     double C                  # the weight of the loss
     bint relative             # measure C by initial_variance * (mean squared length of the rows seen)
     bint follows_rows         # SOP: the prior precision is the mean squared length of the rows seen
+    double rate               # FTRL and AdaGrad: the learning rate
+    double damping            # FTRL and AdaGrad: what is added to the root of the sum of squared gradients
+    double threshold          # FTRL and AdaGrad: the weight of L1; AdaGrad multiplies it by the rows seen
     double bias
     double initial_variance   # an upper bound of every variance, since they only fall
     double floor              # a lower bound of every variance
@@ -74,7 +78,7 @@ cdef struct Row:              # the weights of one row side by side, where they 
     double* mean
     double* variance
     double* x
-    double* shares            # scratch of the exact projection
+    double* shares            # scratch of the exact projection; the weights, if cells hold sums of gradients
     Py_ssize_t n
 
 
@@ -187,8 +191,89 @@ cdef inline double variance_of(const Row* row) noexcept nogil:
 
 
 cdef inline Gaussian measure(const Row* row, const Rule* rule, double shift) noexcept nogil:
+    if sums_gradients(rule):
+        fill_weights(row, rule)
+        return margin_of_weights(row, rule)
     # Constant arguments: the compiler makes a loop for each.
     return margin_of(row, True, shift) if rule.projection == INCLUSIVE else margin_of(row, False, 0)
+
+
+cdef inline bint sums_gradients(const Rule* rule) noexcept nogil:
+    """Whether a cell holds no Gaussian, but minus the sum of gradients and the root of the sum of their squares."""
+    return rule.projection == PROXIMAL or rule.projection == DUAL
+
+
+cdef inline double weight_of(double total, double root, double threshold, double rate, double damping) noexcept nogil:
+    """A weight from its cell: rate (total - threshold, or 0) / (damping + root), with the sign of the total.
+
+    FTRL-Proximal (McMahan et al. 2013, Algorithm 1): damping = beta + alpha lambda_2, total = -z and root = sqrt(n).
+    AdaGrad by dual averaging (Duchi, Hazan, Singer 2011, section 5.1): threshold = lambda t after t rows.
+    """
+    return rate * (total - larger(smaller(total, threshold), -threshold)) / (damping + root)
+
+
+cdef inline void fill_weights(const Row* row, const Rule* rule) noexcept nogil:
+    """The weights of a row whose cells hold sums of gradients: its values count sqrt(initial_variance) times."""
+    cdef double rate = rule.rate * sqrt(rule.initial_variance)
+    cdef double threshold = rule.threshold
+    cdef double damping = rule.damping
+    cdef Py_ssize_t p
+    for p in range(row.n):
+        row.shares[p] = weight_of(row.mean[p], row.variance[p], threshold, rate, damping)
+
+
+cdef inline double length_of(const Row* row, const Rule* rule) noexcept nogil:
+    """What the variance of the margin would be if all weights had the initial one."""
+    cdef const double* x = row.x
+    cdef double v0 = 0, v1 = 0
+    cdef Py_ssize_t p
+    cdef Py_ssize_t even = row.n - row.n % 2
+    for p in range(0, even, 2):
+        v0 += x[p] * x[p]
+        v1 += x[p + 1] * x[p + 1]
+    if even < row.n:
+        v0 += x[even] * x[even]
+    return rule.initial_variance * (v0 + v1)
+
+
+cdef inline Gaussian margin_of_weights(const Row* row, const Rule* rule) noexcept nogil:
+    """As `margin_of`, for the weights that `fill_weights` has found; see `length_of` for the variance."""
+    cdef const double* weight = row.shares
+    cdef const double* x = row.x
+    cdef double m0 = 0, m1 = 0, v0 = 0, v1 = 0
+    cdef Py_ssize_t p
+    cdef Py_ssize_t even = row.n - row.n % 2
+    for p in range(0, even, 2):
+        m0 += weight[p] * x[p]
+        m1 += weight[p + 1] * x[p + 1]
+        v0 += x[p] * x[p]
+        v1 += x[p + 1] * x[p + 1]
+    if even < row.n:
+        m0 += weight[even] * x[even]
+        v0 += x[even] * x[even]
+    return Gaussian(m0 + m1, rule.initial_variance * (v0 + v1))
+
+
+cdef inline void add_gradients(const Row* row, const Rule* rule, double alpha) noexcept nogil:
+    """Add minus the gradient, alpha x, to the cells of a row whose weights `fill_weights` has found.
+
+    FTRL-Proximal centres the regularisation of the row at the weight: its sigma_t w_t, with
+    sigma_t = (sqrt(n_t) - sqrt(n_t-1)) / alpha.
+    """
+    cdef double scale = sqrt(rule.initial_variance)
+    cdef double centre = 1 / (rule.rate * scale) if rule.projection == PROXIMAL else 0
+    cdef double* total = row.mean
+    cdef double* root = row.variance
+    cdef const double* weight = row.shares
+    cdef const double* x = row.x
+    cdef double step, after
+    cdef Py_ssize_t p
+    alpha *= scale
+    for p in range(row.n):
+        step = alpha * x[p]
+        after = sqrt(root[p] * root[p] + step * step)
+        total[p] += step + (after - root[p]) * weight[p] * centre
+        root[p] = after
 
 
 cdef inline double shift_of(const Rule* rule, double scale) noexcept nogil:
@@ -225,9 +310,12 @@ cdef inline bint is_sound(const Rule* rule, double m, double v, Step step, doubl
     """Whether the numbers are finite, and will be after the step.
 
     A mean moves by at most alpha sqrt(a v) (Cauchy-Schwarz, a the initial variance).  (SOP divides by 1 + q as well,
-    which bounds its step by sqrt(a) / 2.)
+    which bounds its step by sqrt(a) / 2.)  Sums of gradients change by at most the step times 1 + the updates so far,
+    because no update of FTRL-Proximal moves a weight by more than its learning rate; and their squares must be finite.
     """
     cdef double reach = sqrt(rule.initial_variance)
+    if sums_gradients(rule):
+        return isfinite(m) and fabs(step.alpha) * sqrt(v) < smaller(largest_step * 2.0 ** -54, 2.0 ** 450)
     if rule.projection != INCLUSIVE:
         reach *= fabs(step.alpha) * sqrt(v)
     return isfinite(m) and isfinite(v) and isfinite(step.gain) and reach < largest_step
@@ -266,7 +354,9 @@ cdef inline void move_by(
 
 cdef inline void move_row(const Row* row, const Rule* rule, double alpha, double gain, double v) noexcept nogil:
     """Apply a step (alpha with the sign of the label) to the cells of a row whose variance is v."""
-    if rule.projection == FIXED:
+    if sums_gradients(rule):
+        add_gradients(row, rule, alpha)
+    elif rule.projection == FIXED:
         move_by(row, alpha, 0, v, rule.floor, FIXED)
     elif rule.projection == L2:
         move_by(row, alpha, gain, v, rule.floor, L2)

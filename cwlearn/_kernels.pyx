@@ -11,12 +11,13 @@ from libc.stdlib cimport free, malloc
 from cwlearn._averages cimport add_to_average, lag_of
 from cwlearn._calibration cimport CALIBRATION_DOUBLES, Calibration, is_observed, observe_labels, observe_two
 from cwlearn._cells cimport (
-    Gaussian, Outcome, Row, Rule, Upcoming, change_of_mean, floating, index_t, is_sound, load_row, margin_of, measure, move_row,
-    prefetch, shift_of, step_of, store_row,
+    Gaussian, Outcome, Row, Rule, Upcoming, floating, index_t, is_sound, load_row, margin_of, measure,
+    move_row, prefetch, shift_of, step_of, store_row,
 )
 from cwlearn._rules cimport (
-    AROW, BAYESIAN_LOGISTIC, CW_STDEV, CW_VARIANCE, EXACT, FIXED, INCLUSIVE, KL, L2, LOGISTIC_SGD, NHERD, PA, PA_I,
-    PA_II, PERCEPTRON, RLS, SCW_I, SCW_II, SOP, Kind, Step, capped, exact_step, relative, rule_step,
+    AROW, BAYESIAN_LOGISTIC, CW_STDEV, CW_VARIANCE, DUAL, EXACT, FIXED, HINGE_SGD, INCLUSIVE, KL, L2, LOGISTIC_SGD,
+    NHERD, PA, PA_I, PA_II, PERCEPTRON, PROBIT, PROXIMAL, RLS, SCW_I, SCW_II, SOP, Kind, Step, capped, exact_step,
+    relative, rule_step,
 )
 from cwlearn._squares cimport squared_length
 
@@ -40,9 +41,12 @@ cdef extern from *:
 KINDS = {
     "perceptron": PERCEPTRON, "pa": PA, "pa-i": PA_I, "pa-ii": PA_II, "cw-variance": CW_VARIANCE, "cw-stdev": CW_STDEV,
     "scw-i": SCW_I, "scw-ii": SCW_II, "arow": AROW, "nherd": NHERD, "sop": SOP,
-    "bayesian-logistic": BAYESIAN_LOGISTIC, "logistic-sgd": LOGISTIC_SGD, "rls": RLS,
+    "bayesian-logistic": BAYESIAN_LOGISTIC, "logistic-sgd": LOGISTIC_SGD, "hinge-sgd": HINGE_SGD, "probit": PROBIT,
+    "rls": RLS,
 }
-PROJECTIONS = {"fixed": FIXED, "kl": KL, "l2": L2, "exact": EXACT, "inclusive": INCLUSIVE}
+PROJECTIONS = {
+    "fixed": FIXED, "kl": KL, "l2": L2, "exact": EXACT, "inclusive": INCLUSIVE, "proximal": PROXIMAL, "dual": DUAL,
+}
 UPDATES = {"sequential": SEQUENTIAL, "parallel": PARALLEL, "exact": EXACTLY}
 CALIBRATION_SIZE = CALIBRATION_DOUBLES
 
@@ -179,9 +183,10 @@ def learn_rows(
     cdef Py_ssize_t distance = rows_ahead(indptr.shape[0], indices.shape[0], cells.shape[0] * sizeof(floating))
     cdef double square, scale, C, shift, spread
     cdef double weight = 1
+    cdef double l1 = rule.threshold
     cdef Statistics statistics = counts[0]
     cdef Calibration* known = <Calibration*> &statistics.calibration[0]
-    cdef bint by_length = blocks > 1 or rule.projection == FIXED or rule.projection == INCLUSIVE
+    cdef bint by_length = blocks > 1 or rule.projection in (FIXED, INCLUSIVE, PROXIMAL, DUAL)
     cdef bint observes
     # A step below half a unit in the last place of the largest number can never carry a finite mean to infinity.
     cdef double largest_step = 2.0 ** 102 if floating is float else 2.0 ** 969
@@ -218,6 +223,8 @@ def learn_rows(
                 if not isfinite(scale):
                     break
                 shift = shift_of(&rule, scale)
+                if rule.projection == DUAL:
+                    rule.threshold = l1 * statistics.rows
                 nnz = indptr[i + 1] - indptr[i]
                 observes = (rule.kind != RLS and (fresh.shape[0] == 0 or fresh[i])
                             and is_observed(known, statistics.rows))

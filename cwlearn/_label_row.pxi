@@ -13,13 +13,13 @@ In all three a rival's block takes part in one constraint only.  So the steps ar
 the true label's block may change; nothing is stored before all steps are known to be finite.
 """
 
-from libc.math cimport INFINITY, fabs, isfinite
+from libc.math cimport INFINITY, fabs, isfinite, sqrt
 from libc.stdint cimport int64_t, uint64_t
 
 from cwlearn._averages cimport scores_of_average
 from cwlearn._cells cimport (
-    Gaussian, Outcome, Row, Rule, Upcoming, change_of_mean, entry, fill_shares, floating, index_t, is_sound, measure, move_row, moved,
-    prefetch, step_of, variance_of,
+    Gaussian, Outcome, Row, Rule, Upcoming, add_gradients, change_of_mean, entry, fill_shares, fill_weights, floating,
+    index_t, is_sound, length_of, measure, move_row, moved, prefetch, step_of, sums_gradients, variance_of, weight_of,
 )
 from cwlearn._rules cimport (
     CW_VARIANCE, FIXED, INCLUSIVE, PA_I, PA_II, Projection, Kind, Step, capped, exact_step, larger, rule_step,
@@ -121,47 +121,7 @@ cdef void add_block_to_average(
         average[n_labels * at.cell[p] + label] += rounds * change_of_mean(row, p, cell[0], alpha, fixed)
 
 
-# -- scores ------------------------------------------------------------------------------------------------------------
-
-cdef extern from "_scores.h":
-    void scores_of_floats "cwlearn_scores_float" (
-        double* scores, const float* cells, Py_ssize_t stride, const int64_t* cell, const double* x, Py_ssize_t n,
-        const int64_t* ahead, Py_ssize_t n_labels) noexcept nogil
-    void scores_of_doubles "cwlearn_scores_double" (
-        double* scores, const double* cells, Py_ssize_t stride, const int64_t* cell, const double* x, Py_ssize_t n,
-        const int64_t* ahead, Py_ssize_t n_labels) noexcept nogil
-
-
-cdef void score_labels(
-    double* scores, double* variances, const floating* cells, const Cells* at, Py_ssize_t n_labels, bint inclusive,
-    double shift,
-) noexcept nogil:
-    """Mean and variance of w_z.x for every label z.  `variances` may be NULL; `scores` has room for a multiple of four.
-    """
-    cdef const floating* cell
-    cdef double square
-    cdef Py_ssize_t p, z
-    cdef const int64_t* ahead = at.ahead if at.looks_ahead else NULL
-    if floating is float:
-        scores_of_floats(scores, cells, 2 * n_labels, at.cell, at.x, at.n, ahead, n_labels)
-    else:
-        scores_of_doubles(scores, cells, 2 * n_labels, at.cell, at.x, at.n, ahead, n_labels)
-    if inclusive:
-        for z in range(n_labels):
-            scores[z] = 0
-        for p in range(at.n):
-            cell = cells + 2 * n_labels * at.cell[p]
-            for z in range(n_labels):
-                scores[z] += entry(cell[z], cell[n_labels + z], at.x[p], True, shift)
-    if variances == NULL:
-        return
-    for z in range(n_labels):
-        variances[z] = 0
-    for p in range(at.n):
-        cell = cells + 2 * n_labels * at.cell[p] + n_labels
-        square = at.x[p] * at.x[p]
-        for z in range(n_labels):
-            variances[z] += cell[z] * square
+include "_label_scores.pxi"
 
 
 # -- rivals ------------------------------------------------------------------------------------------------------------
@@ -219,10 +179,19 @@ include "_exact_labels.pxi"
 cdef void move_to_average(
     const Row* row, const Rule* rule, double sign, const Rival* rivals, Py_ssize_t n, Py_ssize_t constraints,
 ) noexcept nogil:
-    """Move to the average of the means and precisions after each of n steps and `constraints` - n idle ones."""
+    """Move to the average of the means and precisions after each of n steps and `constraints` - n idle ones.
+
+    If cells hold sums of gradients, add the average of the gradients.
+    """
     cdef double mean, s, x, change, ratio
+    cdef double total = 0
     cdef Gaussian weight
     cdef Py_ssize_t p, j
+    if sums_gradients(rule):
+        for j in range(n):
+            total += rivals[j].step.alpha
+        add_gradients(row, rule, sign * total / constraints)
+        return
     for p in range(row.n):
         mean, s, x = row.mean[p], row.variance[p], row.x[p]
         change = 0
@@ -256,7 +225,10 @@ cdef bint find_rivals(
 ) noexcept nogil:
     """Score all labels, and choose the rivals of the true one; False if a score is not finite."""
     cdef Py_ssize_t z
-    score_labels(space.scores, NULL, cells, &space.at, rule.blocks, rule.projection == INCLUSIVE, shift)
+    if sums_gradients(rule):
+        score_by_gradients(space.scores, cells, &space.at, rule)
+    else:
+        score_labels(space.scores, NULL, cells, &space.at, rule.blocks, rule.projection == INCLUSIVE, shift)
     for z in range(rule.blocks):
         if not isfinite(space.scores[z]):
             return False
@@ -280,7 +252,7 @@ cdef bint find_steps(
         rival = &space.rivals[j]
         row = rival_row(space, j)
         load_block(&row, cells, &space.at, rule.blocks, rival.label)
-        rival.own_variance = variance_of(&row)
+        rival.own_variance = spread_of(&row, rule)
         rival.margin = ours.mean - space.scores[rival.label]
         rival.variance = ours.variance + rival.own_variance
         rival.step = step_of(rule, C, rival.margin, rival.variance, true, &row)
@@ -289,8 +261,10 @@ cdef bint find_steps(
         if rule.update == SEQUENTIAL and rival.step.alpha > 0:
             move_row(true, rule, rival.step.alpha, rival.step.gain, rival.variance)
             if j < space.n_rivals - 1:
-                ours = measure(true, rule, shift) if rule.projection == INCLUSIVE else Gaussian(
-                    ours.mean + rival.step.alpha * ours.variance, variance_of(true))
+                if rule.projection == INCLUSIVE or sums_gradients(rule):
+                    ours = measure(true, rule, shift)
+                else:
+                    ours = Gaussian(ours.mean + rival.step.alpha * ours.variance, variance_of(true))
     return True
 
 
@@ -335,6 +309,8 @@ cdef void move_rivals(
         if space.shared or rule.update == EXACTLY:              # the place has been used for other rivals since
             load_block(&row, cells, &space.at, rule.blocks, rival.label)
         alpha = rival.step.alpha
+        if sums_gradients(rule):
+            fill_weights(&row, rule)
         if rule.update == PARALLEL:
             alpha /= space.n_rivals
             move_to_average(&row, rule, -1, rival, 1, space.n_rivals)
@@ -373,7 +349,9 @@ cdef Outcome learn_labels(
         )
     true = true_row(space)
     load_block(&true, cells, &space.at, rule.blocks, label)
-    ours = Gaussian(space.scores[label], variance_of(&true))
+    if sums_gradients(rule):
+        fill_weights(&true, rule)
+    ours = Gaussian(space.scores[label], spread_of(&true, rule))
     if not find_steps(cells, space, &true, ours, rule, C, shift, largest_step):
         return outcome
     for j in range(space.n_rivals):

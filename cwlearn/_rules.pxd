@@ -12,7 +12,7 @@ written without cancellation, unlike the printed ones.  If a square overflows al
 the kernel refuses the row.
 """
 
-from libc.math cimport exp, fabs, hypot, log1p, sqrt
+from libc.math cimport erfc, exp, fabs, hypot, log1p, sqrt
 
 cdef enum Kind:
     PERCEPTRON
@@ -28,6 +28,8 @@ cdef enum Kind:
     SOP
     BAYESIAN_LOGISTIC
     LOGISTIC_SGD
+    HINGE_SGD
+    PROBIT
     RLS
 
 cdef enum Projection:     # what a step does to the diagonal S = (s_p)
@@ -36,6 +38,8 @@ cdef enum Projection:     # what a step does to the diagonal S = (s_p)
     L2                    # keep the diagonal of the covariance: s_p -= beta (s_p x_p)^2   (J12 6.1)
     EXACT                 # solve for the diagonal problem, then as KL                     (J12 6.2)
     INCLUSIVE             # as KL, and the row's own precision shrinks its score too: diagonal SOP
+    PROXIMAL              # there is none: a cell holds sums of gradients.  FTRL-Proximal; see `weight_of`
+    DUAL                  # the same for AdaGrad
 
 cdef struct Step:
     double alpha
@@ -152,6 +156,32 @@ cdef inline Step bayesian_logistic(double m, double v, double C) noexcept nogil:
     return Step(C * sigmoid(-z), C * sigmoid(z) * sigmoid(-z))
 
 
+cdef inline Step probit(double m, double v, double C) noexcept nogil:
+    """Moment matching with the likelihood Phi(m / beta), beta^2 = 1 / C (Graepel et al. 2010, eq. 9-12).
+
+    With sigma^2 = beta^2 + v and t = m / sigma: V = phi(t) / Phi(t) and W = V (V + t), the mean moves by V / sigma along
+    Sx, and S loses W / sigma^2 (Sx)(Sx)' = gain / (1 + gain v) (Sx)(Sx)', so that gain = W / (beta^2 + v (1 - W)).
+    Below t = -5 the differences V + t and 1 - W cancel.  There, V + t = K_1 in Laplace's continued fraction
+    K_j = j / (K_j+1 - t), and 1 - W = K_1 (K_2 - K_1).
+    """
+    cdef double sigma = sqrt(1 / C + v)
+    cdef double t = m / sigma
+    cdef double hazard, curvature, rest, first = 0, second = 0
+    cdef int j
+    if t >= -5:
+        hazard = 0.7978845608028654 * exp(-t * t / 2) / erfc(-0.7071067811865476 * t)       # sqrt(2 / pi), sqrt(1 / 2)
+        curvature = hazard * (hazard + t)
+        rest = 1 - curvature
+    else:
+        for j in range(50, 0, -1):
+            second = first
+            first = j / (second - t)
+        hazard = first - t
+        curvature = hazard * first
+        rest = first * (second - first)
+    return Step(hazard / sigma, curvature / (1 / C + v * rest))
+
+
 cdef inline Step rule_step(
     Kind kind, double phi, double gain_factor, double C, double m, double v,
 ) noexcept nogil:
@@ -180,6 +210,10 @@ cdef inline Step rule_step(
         return Step(1, 1) if m <= 0 else Step(0, 0)
     if kind == BAYESIAN_LOGISTIC:
         return bayesian_logistic(m, v, C)
+    if kind == PROBIT:
+        return probit(m, v, C)
+    if kind == HINGE_SGD:
+        return Step(C, 0) if m < 1 else Step(0, 0)
     if kind == RLS:                                         # recursive least squares: A9 section 3, footnote 1
         return Step(-m / (v + 1 / C), C)
     return Step(C * sigmoid(-m), 0)                         # LOGISTIC_SGD

@@ -13,6 +13,7 @@ from cwlearn.core.learner import Learner
 from cwlearn.core.rows import as_rows
 from cwlearn.core.training import Training
 from tests.references.binary import LabelReference, Reference
+from tests.references.gradients import GradientReference
 
 RULES = [
     rules.Perceptron(),
@@ -52,8 +53,18 @@ RULES = [
     rules.Logistic(bayesian=False, learning_rate=0.1),
     rules.Logistic(bayesian=False, learning_rate="auto"),
     rules.Logistic(bayesian=False, learning_rate=0.1, average=True),
+    rules.Probit(beta=0.7),
+    rules.Probit(beta=2.0, average=True),
+    rules.FTRL(alpha=0.3, beta=0.7),
+    rules.FTRL(alpha=0.3, beta=0.7, l1=0.4, l2=0.2),
+    rules.FTRL(l1=0.2, loss="hinge"),
+    rules.AdaGrad(learning_rate=0.3),
+    rules.AdaGrad(learning_rate=0.3, l1=0.01),
+    rules.AdaGrad(l1=0.02, loss="hinge"),
 ]
 
+GAUSSIAN = [rule for rule in RULES if not rule.sums_gradients]
+GRADIENT = [rule for rule in RULES if rule.sums_gradients]
 WEIGHTED = [
     rules.AROW(class_weight={-1.0: 2.0, 1.0: 0.5}),
     rules.SCW(C=0.3, class_weight={1.0: 3.0}),
@@ -61,6 +72,8 @@ WEIGHTED = [
     rules.Logistic(class_weight={-1.0: 0.25}),
     rules.NHERD(class_weight={-1.0: 2.0, 1.0: 0.5}),
     rules.Perceptron(class_weight={1.0: 3.0}),
+    rules.FTRL(l1=0.1, class_weight={1.0: 3.0}),
+    rules.AdaGrad(class_weight={1.0: 3.0}),
 ]
 
 
@@ -105,11 +118,15 @@ def new_learner(rule, n_features=25, n_labels=2, **training):
     learner = Learner(rule, Training(**training), labels, n_features)
     if (isinstance(rule, rules.CW) and rule.phi == 0) or n_labels > 2:
         learner.state.mean[:] = np.random.default_rng(9).standard_normal(learner.state.mean.shape)
+        if rule.sums_gradients:  # a sum of gradients has squares
+            learner.state.variance[:] = 1.0
     return learner
 
 
-def reference_of(learner: Learner) -> Reference | LabelReference:
+def reference_of(learner: Learner) -> Reference | LabelReference | GradientReference:
     rule = learner.rule
+    if rule.sums_gradients:
+        return gradient_reference_of(learner)
     auto = rule.strength == "auto"
     options = {
         "phi": rule.gain_factor if rule.kind == "arow" else rule.phi,
@@ -138,6 +155,21 @@ def reference_of(learner: Learner) -> Reference | LabelReference:
     several.binary.mean = learner.state.mean.T.astype(np.float64).reshape(-1)
     several.binary._z = several.binary.mean * several.binary._A
     return several
+
+
+def gradient_reference_of(learner: Learner) -> GradientReference:
+    reference = GradientReference(
+        learner.rule,
+        learner.state.n_features,
+        n_labels=learner.state.blocks,
+        initial_variance=learner.state.initial_variance,
+        bias=learner.bias,
+        constraints=learner.training.n_constraints,
+        update=learner.training.multiclass_update,
+    )
+    reference.z = -learner.state.mean.T.astype(np.float64).reshape(-1)
+    reference.n = learner.state.variance.T.astype(np.float64).reshape(-1) ** 2
+    return reference
 
 
 def rows_of(X, learner):

@@ -6,7 +6,8 @@ import argparse
 import re
 from collections.abc import Callable, Container
 from dataclasses import Field, fields
-from functools import cache
+from functools import cache, reduce
+from operator import or_
 from typing import Any
 
 from cwlearn.core.model_file import USUAL_MEMORY, USUAL_TIMES
@@ -36,7 +37,7 @@ def rendered(text: str) -> str:
     Options in backticks become flags: `n_features` becomes --features, `form='variance'` becomes --form variance and
     `shuffle=False` becomes --no-shuffle.  Other words in backticks stay as they are.
     """
-    return re.sub(r"`([A-Za-z_]+)(?:=([^`]+))?`", _as_flag, text)
+    return re.sub(r"`([A-Za-z_][A-Za-z_0-9]*)(?:=([^`]+))?`", _as_flag, text)
 
 
 def _as_flag(match: re.Match[str]) -> str:
@@ -121,9 +122,19 @@ def add_rules(group: Group) -> None:
         for item in _fields(rule):
             owners.setdefault(item.name, []).append((rule.name, item))
     for name, items in owners.items():
-        checks = {item.metadata["check"].form: item.metadata["check"] for _, item in items}
-        longest = max(checks.values(), key=lambda check: len(check.form))
-        add_flag(group, name, longest, _shared_help({rule: _help_of(item) for rule, item in items}))
+        add_flag(
+            group,
+            name,
+            _any_of([item.metadata["check"] for _, item in items]),
+            _shared_help({rule: _help_of(item) for rule, item in items}),
+        )
+
+
+def _any_of(checks: list[Check]) -> Check:
+    """What one of the checks accepts; those that another one includes are left out."""
+    forms = {check.form: set(check.form.split("|")) for check in checks}
+    widest = {check.form: check for check in checks if not any(forms[check.form] < form for form in forms.values())}
+    return reduce(or_, widest.values())
 
 
 def _shared_help(texts: dict[str, str]) -> str:

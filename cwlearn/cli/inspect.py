@@ -100,6 +100,7 @@ def _facts(
         "labels": learner.label_names,
         "features": n_features,
         "features_moved": None if summary is None else summary.features_moved,
+        "nonzero_weights": None if summary is None else summary.nonzero_weights,
         "hash_bits": learner.hash_bits,
         "documents": learner.documents and learner.documents.record(),
         "n_constraints": learner.training.n_constraints,
@@ -151,6 +152,8 @@ def _print_facts(path: str, learner: Learner, facts: dict[str, Any]) -> None:
     hashed = f", hashed to {learner.hash_bits} bits" if learner.hash_bits else ""
     moved = "" if facts["features_moved"] is None else f", {facts['features_moved']:,} of them moved by an update"
     put(f"features   {facts['features']:,}{moved}{hashed}")
+    if learner.rule.sums_gradients:
+        put(f"weights    {facts['nonzero_weights']:,} of them are not 0")
     if learner.documents is not None:
         options = {item.name: getattr(learner.documents, item.name) for item in fields(learner.documents)}
         put(f"documents  {_named_values({name: value for name, value in options.items() if value not in (None, ())})}")
@@ -211,6 +214,7 @@ class WeightSummary:
     def __init__(self, learner: Learner, n_heaviest: int) -> None:
         self._learner, self._n_heaviest = learner, n_heaviest
         self.features_moved = 0  # features with a weight that an update has changed
+        self.nonzero_weights = 0  # without intercepts
         self._last_moved = 0
         blocks = learner.state.blocks
         self._intercepts: NDArray[Any] = np.zeros(blocks, learner.state.dtype)
@@ -228,6 +232,7 @@ class WeightSummary:
             learner.turn_into_predicting(learner.statistics, *weights[1:])
         first = lines == 0
         self._intercepts[labels[first]] = weights.mean[first]
+        self.nonzero_weights += int(np.count_nonzero(weights.mean[~first]))
         heavy = ~first & (np.abs(weights.mean) > self._thresholds[labels])
         self._keep_heaviest(labels[heavy], lines[heavy], weights.mean[heavy], weights.variance[heavy])
 

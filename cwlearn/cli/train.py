@@ -6,6 +6,8 @@ import argparse
 import json
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from cwlearn.cli.common import (
@@ -150,7 +152,8 @@ def run(arguments: argparse.Namespace) -> None:
     start = time.perf_counter()
     choice = None
     if training.epochs == AUTO or wants_race(arguments, resumed):
-        rule, training, choice = race(arguments, rule, training, reading, resources, documents)
+        with _nothing_learned(arguments.model):
+            rule, training, choice = race(arguments, rule, training, reading, resources, documents)
     counts: Run | ShardResult
     if sharing.wanted:
         from cwlearn.cli.shards import learn_in_shards  # which one model does not need
@@ -177,10 +180,17 @@ def _has_documents(arguments: argparse.Namespace, reading: Reading, sharing: Sha
         return False
     if not sharing.wanted:
         total_size(sources)  # a missing file is known before any is read
-    try:
+    with _nothing_learned(arguments.model):
         return has_documents(arguments.data, reading)
+
+
+@contextmanager
+def _nothing_learned(model: str) -> Iterator[None]:
+    """Say so after Ctrl-C."""
+    try:
+        yield
     except KeyboardInterrupt:
-        say(f"interrupted after 0 rows; {_fate_of(arguments.model)}")
+        say(f"interrupted after 0 rows; {_fate_of(model)}")
         raise
 
 

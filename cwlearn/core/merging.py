@@ -268,6 +268,11 @@ class Sum:
 
 def check_confidences(rule: Rule, how: str) -> None:
     """Refuse to weight models by confidences that they do not have."""
+    if rule.sums_gradients:
+        raise ModelError(
+            f"models of {rule.name} cannot be merged: each holds gradients at weights of its own, whose sum belongs to "
+            f"no weights"
+        )
     if not rule.second_order and how != "l2":
         raise ModelError(f"models of {rule.name} have no confidences: 'l2' is the only way to merge them")
 

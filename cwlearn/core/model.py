@@ -166,7 +166,9 @@ class Model:
     @property
     def derives(self) -> bool:
         """Whether one state learns and another one, derived from it, predicts."""
-        return (self.rule.averaged or self.rule.follows_rows) and self.statistics["rows"] > 0
+        return self.rule.sums_gradients or (
+            (self.rule.averaged or self.rule.follows_rows) and self.statistics["rows"] > 0
+        )
 
     def turn_into_predicting(
         self, statistics: Statistics, mean: NDArray[Any], variance: NDArray[Any], average: NDArray[np.float64]
@@ -175,9 +177,12 @@ class Model:
 
         An averaged rule predicts with the mean of the means after each row.  An update in round t counts for the rounds
         t..T, so this is mu_T - (1/T) sum_t (t - 1) delta_t.  A rule whose prior follows the rows adds a precision to
-        that of every weight and keeps precision * mean.
+        that of every weight and keeps precision * mean.  A rule that sums gradients makes weights of them.
         """
-        if self.rule.follows_rows:
+        if self.rule.sums_gradients:
+            mean[:] = self.rule.weights(mean, variance, statistics["rows"], self.state.initial_variance)
+            variance[:] = self.state.initial_variance
+        elif self.rule.follows_rows:
             precision = max(0.0, statistics["squares"] / statistics["rows"] - 1 / self.state.initial_variance)
             ratio = 1 + variance.astype(np.float64) * precision
             mean[:] = mean / ratio
@@ -196,7 +201,7 @@ class Model:
 
         `_kernels.learn_rows` decides in the same way.
         """
-        if self.several or self.rule.projection in ("fixed", "inclusive"):
+        if self.several or not self.rule.second_order or self.rule.projection == "inclusive":
             return self.state.squared_lengths(rows, self.bias)
         return variance
 

@@ -37,10 +37,10 @@ class Check:
             return value if self.accepts(value) else other.read(text)
 
         return Check(
-            f"{self.words} or {other.words}",
+            " or ".join(dict.fromkeys(f"{self.words} or {other.words}".split(" or "))),
             lambda value: self.accepts(value) or other.accepts(value),
             read,
-            f"{self.form}|{other.form}",
+            "|".join(dict.fromkeys(f"{self.form}|{other.form}".split("|"))),
         )
 
 
@@ -106,6 +106,7 @@ def _read_class_weight(text: str) -> Any:
 
 
 POSITIVE = Check("a positive number", lambda value: is_number(value) and value > 0, float, "X")
+NOT_NEGATIVE = Check("a number >= 0", lambda value: is_number(value) and value >= 0, float, "X")
 NUMBER = Check("a finite number", is_number, float, "X")
 BOOLEAN = Check("True or False", lambda value: isinstance(value, (bool, np.bool)))
 COUNT = Check("a positive integer", lambda value: is_integer(value) and value >= 1, int, "N")

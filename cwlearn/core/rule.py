@@ -30,6 +30,9 @@ class RuleFields(TypedDict):
     C: float
     relative: bool
     follows_rows: bool
+    rate: float
+    damping: float
+    threshold: float
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Rule(Options):
 
     @property
     def projection(self) -> str:
-        """What a step does to a diagonal covariance; "fixed" marks a first-order rule."""
+        """What a step does to a diagonal covariance: "fixed", "proximal" and "dual" mark first-order rules."""
         return "kl"
 
     @property
@@ -83,7 +86,27 @@ class Rule(Options):
     @property
     def second_order(self) -> bool:
         """Whether the rule learns a covariance."""
-        return self.projection != "fixed"
+        return self.projection != "fixed" and not self.sums_gradients
+
+    @property
+    def sums_gradients(self) -> bool:
+        """Whether a state holds sums of gradients, from which the weights follow: FTRL and AdaGrad."""
+        return False
+
+    @property
+    def rate(self) -> float:
+        """The learning rate of rules that sum gradients; the next two are their other numbers."""
+        return 1.0
+
+    @property
+    def damping(self) -> float:
+        """What is added to the root of the sum of squared gradients."""
+        return 1.0
+
+    @property
+    def threshold(self) -> float:
+        """The weight of L1."""
+        return 0.0
 
     @property
     def solvable(self) -> bool:
@@ -113,6 +136,12 @@ class Rule(Options):
     def prior_variance(self, initial_variance: float) -> float:
         """Variance of every weight before the first row."""
         return initial_variance
+
+    def weights(
+        self, total: NDArray[Any], root: NDArray[Any], rows: int, initial_variance: float
+    ) -> NDArray[np.float64]:
+        """The weights of a rule that sums gradients, after so many rows; see `weight_of` in `_cells.pxd`."""
+        raise NotImplementedError(f"{self.name} has the weights themselves")
 
     def score(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
         """The score that ranks rows, for w.x ~ N(mean, variance): mean / sd, and 0 for a row without features.
@@ -158,6 +187,9 @@ class Rule(Options):
             "C": 1.0 if auto else float(self.strength),
             "relative": auto,
             "follows_rows": self.follows_rows,
+            "rate": self.rate,
+            "damping": self.damping,
+            "threshold": self.threshold,
         }
 
 

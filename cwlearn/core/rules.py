@@ -11,6 +11,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cwlearn.core._probabilities import winning_probabilities
+from cwlearn.core.gradient_rules import FTRL, AdaGrad
 from cwlearn.core.parameters import BOOLEAN, CONFIDENCE, NOTHING, POSITIVE, one_of, option
 from cwlearn.core.probabilities import softmax
 from cwlearn.core.rule import AVERAGE, Rule, SecondOrderRule, WeightedRule
@@ -315,8 +317,39 @@ class Logistic(WeightedRule, SecondOrderRule):
         return softmax(scores)
 
 
+@dataclass(frozen=True)
+class Probit(SecondOrderRule):
+    """Bayesian probit regression, online: the Gaussian with the moments of the posterior. Graepel et al., ICML 2010."""
+
+    name: ClassVar[str] = "probit"
+    beta: float = option(
+        1.0, POSITIVE, "Standard deviation of the noise between score and label: larger learns more slowly."
+    )
+
+    @property
+    def projection(self) -> str:
+        return "l2"
+
+    @property
+    def strength(self) -> float | str:
+        return 1 / self.beta**2
+
+    def score(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What Phi makes the probability of the label of: Phi(this) is the mean of Phi(w.x / beta)."""
+        return mean / np.sqrt(self.beta**2 + variance)
+
+    def probabilities(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The probability that a label wins: the noise of a difference is half that of each of its scores."""
+        return winning_probabilities(mean, variance + self.beta**2 / 2)
+
+    def outcome(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        flat = np.ascontiguousarray(scores).reshape(-1, scores.shape[-1])
+        return winning_probabilities(flat, np.full_like(flat, self.beta**2 / 2)).reshape(scores.shape)
+
+
 RULES: dict[str, type[Rule]] = {
-    rule.name: rule for rule in (CW, AROW, SCW, NHERD, SOP, PassiveAggressive, Perceptron, Logistic)
+    rule.name: rule
+    for rule in (CW, AROW, SCW, NHERD, SOP, PassiveAggressive, Perceptron, Logistic, Probit, FTRL, AdaGrad)
 }
 TASKS: dict[str, dict[str, type[Rule]]] = {
     "classification": RULES,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 
 from cwlearn.core.class_labels import EXPECTED, check_labels, check_typed, check_types
@@ -169,3 +170,18 @@ class Probabilistic(Classifier):
             return self._fitted.label_distribution(*margins)
         require("draws", draws, COUNT)
         return self._fitted.drawn_distribution(*margins, int(draws), check_random_state(random_state))
+
+
+class LogisticDistribution(Classifier):
+    """Base of the classifiers that have a distribution over labels if their loss is logistic."""
+
+    loss: str
+
+    @available_if(lambda model: model.loss == "logistic")  # type: ignore[untyped-decorator]
+    def label_distribution(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each label, by row, as the rule has it: the sigmoid or the softmax of the scores.
+
+        `predict_proba` tells how often a label is right with such a score.
+        """
+        rows = self._rows(X)
+        return self._fitted.label_distribution(*self._fitted.margins(rows))

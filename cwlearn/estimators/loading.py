@@ -10,15 +10,18 @@ from cwlearn.core import model_file
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import read_size
 from cwlearn.errors import ModelError
+from cwlearn.estimators.adagrad import AdaGradClassifier
 from cwlearn.estimators.arow import AROWClassifier
 from cwlearn.estimators.base import OnlineEstimator
 from cwlearn.estimators.classifier import KernelClassifier, LinearClassifier
 from cwlearn.estimators.cw import CWClassifier
+from cwlearn.estimators.ftrl import FTRLClassifier
 from cwlearn.estimators.kernel_machines import KernelAROWClassifier, KernelCWClassifier
 from cwlearn.estimators.logistic import LogisticClassifier
 from cwlearn.estimators.nherd import NHERDClassifier
 from cwlearn.estimators.passive_aggressive import PassiveAggressiveClassifier
 from cwlearn.estimators.perceptron import PerceptronClassifier
+from cwlearn.estimators.probit import ProbitClassifier
 from cwlearn.estimators.regression import AROWRegressor
 from cwlearn.estimators.regressor import LinearRegressor
 from cwlearn.estimators.scw import SCWClassifier
@@ -36,6 +39,9 @@ CLASSIFIERS: dict[str, type[LinearClassifier]] = {
         PassiveAggressiveClassifier,
         PerceptronClassifier,
         LogisticClassifier,
+        ProbitClassifier,
+        FTRLClassifier,
+        AdaGradClassifier,
     )
 }
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cwlearn.core import rules
+from cwlearn.core import gradient_rules, rules
 from cwlearn.errors import listed
 from cwlearn.evaluation.candidates import Candidate, Estimator, EstimatorCandidate, ParameterValue, RuleCandidate
 from cwlearn.evaluation.data_sets import MAX_DENSE_FEATURES, DataSet
@@ -75,6 +75,9 @@ _CANDIDATES: tuple[Candidate, ...] = (
     RuleCandidate("nherd", "NHERD", {"C": ("auto", *POWERS_OF_TEN[2:])}, rules.NHERD),
     RuleCandidate("sop", "Second-order perceptron", {"a": ("auto", *LARGE_POWERS_OF_TEN)}, rules.SOP),
     RuleCandidate("logistic", "Bayesian logistic regression", {}, rules.Logistic),
+    RuleCandidate("probit", "Bayesian probit regression", {"beta": (0.3, 1.0, 3.0, 10.0)}, rules.Probit),
+    RuleCandidate("ftrl", "FTRL-Proximal", {"alpha": (0.01, 0.1, 1.0), "l1": (0.0, 1.0)}, gradient_rules.FTRL),
+    RuleCandidate("adagrad", "AdaGrad", {"learning_rate": (0.01, 0.1, 1.0), "l1": (0.0, 1e-5)}, gradient_rules.AdaGrad),
     RuleCandidate("pa", "Passive-aggressive", {"C": ("auto", *POWERS_OF_TEN[:6])}, rules.PassiveAggressive),
     RuleCandidate("perceptron", "Perceptron", {}, rules.Perceptron),
     EstimatorCandidate("sgd", "SGD (scikit-learn)", {"alpha": POWERS_OF_TEN[:5]}, _sgd, incremental=True),

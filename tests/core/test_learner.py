@@ -20,7 +20,7 @@ from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.learner import Learner
 from cwlearn.core.training import Training
 from cwlearn.errors import DataError
-from tests.cases import RULES, new_learner, random_rows, rows_of, rule_id
+from tests.cases import GAUSSIAN, RULES, new_learner, random_rows, rows_of, rule_id
 
 AVERAGED = [rule for rule in RULES if rule.averaged]
 SIGNS = np.array([-1.0, 1.0])
@@ -113,10 +113,11 @@ def test_h11_huge_and_tiny_features_give_finite_weights_or_an_error(rule, dtype,
         for _ in range(3):
             learner.learn(rows, y)
     assert np.isfinite(learner.state.cells).all()
-    assert (learner.state.variance > 0).all()
+    assert (learner.state.variance >= 0).all()
+    assert rule.sums_gradients or (learner.state.variance > 0).all()
 
 
-@pytest.mark.parametrize("rule", RULES, ids=rule_id)
+@pytest.mark.parametrize("rule", GAUSSIAN, ids=rule_id)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_h12_a_variance_that_has_reached_its_floor_stays_there(rule, dtype):
     """No number of updates of one feature makes it 0, or a slow subnormal number."""

@@ -18,7 +18,7 @@ from cwlearn.core.merging import Sum
 from cwlearn.core.rows import as_rows
 from cwlearn.core.training import Training
 from cwlearn.errors import ModelError
-from tests.cases import RULES, labelled_rows, random_rows, rule_id
+from tests.cases import GAUSSIAN, GRADIENT, RULES, labelled_rows, random_rows, rule_id
 from tests.text_cases import fail, random_text, succeed
 
 SECOND_ORDER = [rule for rule in RULES if rule.second_order]
@@ -164,7 +164,7 @@ def test_models_of_different_widths_are_aligned_by_column(rule, dtype):
     assert narrow.state.n_features == 25, "the models stay as they are"
 
 
-@pytest.mark.parametrize("rule", [*RULES, *FULL], ids=rule_id)
+@pytest.mark.parametrize("rule", [*GAUSSIAN, *FULL], ids=rule_id)
 @pytest.mark.parametrize("n_labels", [2, 3])
 def test_merged_models_predict_save_resume_and_merge_again(rule, n_labels, tmp_path):
     how = "posterior" if rule.second_order else "l2"
@@ -181,6 +181,13 @@ def test_merged_models_predict_save_resume_and_merge_again(rule, n_labels, tmp_p
     for ours, theirs in zip(again.margins(rows), together.margins(rows), strict=True):
         assert np.isfinite(ours).all()
         assert (ours == theirs).all()
+
+
+@pytest.mark.parametrize("rule", GRADIENT, ids=rule_id)
+@pytest.mark.parametrize("how", HOW)
+def test_sums_of_gradients_cannot_be_merged(rule, how):
+    with pytest.raises(ModelError, match=f"models of {rule.name} cannot be merged: each holds gradients at weights"):
+        merged(trained(rule, 2), how)
 
 
 def test_averaged_models_are_merged_by_their_averages():

@@ -35,6 +35,7 @@ TESTS = {
     "_cells.pxd": [RULES, KERNELS, LABELS],
     "_exact_labels.pxi": [LABELS],
     "_label_row.pxi": [LABELS],
+    "_label_scores.pxi": [LABELS],
     "_kernels.pyx": [KERNELS, REGRESSION, LABELS],
 }
 

@@ -19,8 +19,13 @@ FORMULAS: dict[str, dict[str, tuple[str, ...]] | None] = {
     "cwlearn/_rules.pxd": None,
     "cwlearn/_cells.pxd": dict.fromkeys(
         (
+            "add_gradients",
             "change_of_mean",
             "entry",
+            "fill_weights",
+            "length_of",
+            "margin_of_weights",
+            "weight_of",
             "margin_of",
             "variance_of",
             "shift_of",
@@ -32,10 +37,14 @@ FORMULAS: dict[str, dict[str, tuple[str, ...]] | None] = {
         (),
     ),
     "cwlearn/_exact_labels.pxi": None,
+    "cwlearn/_label_scores.pxi": {
+        "score_labels": ("scores[z]", "square", "variances[z]"),
+        "score_by_gradients": ("rate", "scores[z]"),
+        "spread_of": (),
+    },
     "cwlearn/_label_row.pxi": {
         **dict.fromkeys(("move_to_average", "outranks"), ()),
         "add_block_to_average": ("average[n_labels * at.cell[p] + label]",),
-        "score_labels": ("scores[z]", "square", "variances[z]"),
         **dict.fromkeys(("find_steps", "move_exactly", "move_rivals", "learn_labels"), ()),
     },
     "cwlearn/_kernels.pyx": {

@@ -10,6 +10,7 @@ It is written from the formulas of the papers (with their errata) and shares no 
     H10  Crammer, Lee, "Learning via Gaussian Herding", NIPS 2010
     SOP  Cesa-Bianchi, Conconi, Gentile, "A Second-Order Perceptron Algorithm", SIAM J. Comput. 2005
     E9   Crammer, Dredze, Kulesza, "Multi-Class Confidence Weighted Algorithms", EMNLP 2009
+    G10  Graepel, Candela, Borchert, Herbrich, "Web-Scale Bayesian Click-Through Rate Prediction", ICML 2010
     MIT  6.867 notes on classification, section 4 (Laplace approximation of logistic regression)
 
 Letters: m = y mu.x (J12 eq. 7), v = x'Sx (J12 eq. 8); a rule answers with the step `alpha` on the mean and the gain
@@ -19,9 +20,21 @@ Letters: m = y mu.x (J12 eq. 7), v = x'Sx (J12 eq. 8); a rule answers with the s
 import math
 
 import numpy as np
+from scipy.special import erfcx
 
-FIRST_ORDER = ("perceptron", "pa", "pa-i", "pa-ii", "logistic-sgd")
-SECOND_ORDER = ("cw-variance", "cw-stdev", "scw-i", "scw-ii", "arow", "nherd", "sop", "bayesian-logistic", "rls")
+FIRST_ORDER = ("perceptron", "pa", "pa-i", "pa-ii", "logistic-sgd", "hinge-sgd")
+SECOND_ORDER = (
+    "cw-variance",
+    "cw-stdev",
+    "scw-i",
+    "scw-ii",
+    "arow",
+    "nherd",
+    "sop",
+    "bayesian-logistic",
+    "probit",
+    "rls",
+)
 COVARIANCES = ("fixed", "kl", "l2", "exact", "inclusive")
 LARGEST = 1e300  # of alpha and g: keeps them finite when the variances have all but vanished
 
@@ -52,9 +65,13 @@ def step(kind, phi, C, m, v):
         return ((1 - m) / (v + 1), 1.0) if m <= 0 else (0.0, 0.0)
     if kind == "logistic-sgd":  # minus the derivative of log(1 + exp(-m)) in m, times the step
         return C * sigmoid(-m), 0.0
+    if kind == "hinge-sgd":  # the same of max(0, 1 - m)
+        return (C, 0.0) if m < 1 else (0.0, 0.0)
     if kind == "bayesian-logistic":  # MIT section 4: the mode along S x, and the Hessian there; C weighs the loss
         z = bisect(lambda z: z - m - C * v * sigmoid(-z), m, m + C * v)
         return C * sigmoid(-z), C * sigmoid(z) * sigmoid(-z)
+    if kind == "probit":
+        return _probit(1 / C, m, v)
     if kind == "rls":  # A9 footnote 1: recursive least squares with r = 1/C; m is the error mu.x - t
         return -m / (v + 1 / C), C
     if kind in ("cw-variance", "cw-stdev", "scw-i", "scw-ii"):
@@ -77,6 +94,17 @@ def step(kind, phi, C, m, v):
     if kind == "nherd":  # H10 full-covariance update
         return loss / (v + 1 / C), 2 * C + C**2 * v
     raise ValueError(f"unknown kind {kind!r}")
+
+
+def _probit(noise, m, v):
+    """G10 (9)-(12) with beta^2 = noise: mean += V / sigma S x and s (1 - s x^2 W / sigma^2) in the common form."""
+    sigma = math.sqrt(noise + v)
+    t = m / sigma
+    V = math.sqrt(2 / math.pi) / erfcx(-t / math.sqrt(2)) if t < 30 else 0.0
+    rest = 1 - V * (V + t)
+    if t < -40:  # the asymptotic series of 1 - W, since the difference cancels
+        rest = 1 / t**2 - 6 / t**4 + 50 / t**6 - 518 / t**8
+    return V / sigma, (1 - rest) / (noise + v * rest)  # W / sigma^2 = g / (1 + g v)
 
 
 def _confidence_weighted(kind, phi, C, m, v):

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 import cwlearn
 from cwlearn import (
+    AdaGradClassifier,
     AROWClassifier,
     AROWRegressor,
     CWClassifier,
     DataError,
+    FTRLClassifier,
     HashingVectorizer,
     KernelAROWClassifier,
     KernelCWClassifier,
@@ -22,6 +24,7 @@ from cwlearn import (
     NHERDClassifier,
     PassiveAggressiveClassifier,
     PerceptronClassifier,
+    ProbitClassifier,
     SCWClassifier,
     SOPClassifier,
     TextClassifier,
@@ -51,6 +54,9 @@ def main() -> None:
     SCWClassifier(confidence=0.9, C=1.0, loss="hinge", epochs=3, shuffle=False).fit(X, y)
     NHERDClassifier(C="auto", dtype="float64").fit(X, y)
     SOPClassifier(a=1.0).fit(X, y)
+    print(ProbitClassifier(beta=0.5, average=True).fit(X, y).predict_proba(X, draws=3))
+    print(FTRLClassifier(alpha=0.1, beta=1.0, l1=1.0, l2=0.0, loss="logistic").fit(X, y).predict_proba(X))
+    AdaGradClassifier(0.1, l1=1e-4, loss="hinge").fit(X, y)
     LogisticClassifier(bayesian=False, learning_rate=0.1, verbose=0).fit(X, y)
     PassiveAggressiveClassifier(C=None, average=True).fit(X, y)
     PerceptronClassifier(average=True, warm_start=True).fit(X, y)

@@ -55,7 +55,7 @@ class DiagonalState(LinearState):
         old, size = self._cells.size, n_features + 1
         if size > old:
             self._check_memory(n_features)
-            new_cell = np.repeat(np.array([0, self.initial_variance], self.dtype), self.blocks)
+            new_cell = np.repeat(np.array([0, self.prior_variance], self.dtype), self.blocks)
             whole_cell = np.dtype((np.void, new_cell.nbytes))  # copied as one item: many times as fast as by number
             cells = self._cells.extended(size).reshape(size, -1).view(whole_cell)
             cells[old:] = new_cell.view(whole_cell)
@@ -257,8 +257,7 @@ class DiagonalState(LinearState):
             average = arrays["average"][lines] if self.averaged else NONE
             check_finite("state", cells)
             check_finite("average", average)
-            if not ((cells[:, 1] >= self.floor).all() and (cells[:, 1] <= self.initial_variance).all()):
-                raise ValueError("its variances are not between the floor and the initial variance")
+            self._check_variances(cells[:, 1])
             if len(places):
                 if places[0] <= last or not (places[1:] > places[:-1]).all():
                     raise ValueError("the places of its weights do not rise")
@@ -266,6 +265,11 @@ class DiagonalState(LinearState):
                 if last >= (n_features + 1) * self.blocks:
                     raise ValueError(f"its weight number {last} is not of its {n_features} features")
             yield places if len(places) else lines, cells, average
+
+    def _check_variances(self, variances: NDArray[Any]) -> None:
+        """Refuse numbers of a file that cannot be variances."""
+        if not ((variances >= self.floor).all() and (variances <= self.initial_variance).all()):
+            raise ValueError("its variances are not between the floor and the initial variance")
 
 
 def _slices(count: int, step: int) -> Iterator[slice]:

@@ -8,6 +8,7 @@ from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.rule import Rule
 from cwlearn.core.states.base import State
 from cwlearn.core.states.diagonal import DiagonalState
+from cwlearn.core.states.gradients import GradientState
 from cwlearn.core.training import Training
 
 
@@ -25,7 +26,8 @@ def new_state(rule: Rule, training: Training, kernel: KernelOptions | None, bloc
         from cwlearn.core.states.full import FullState  # loads SciPy
 
         return FullState(n_features, blocks, prior_variance)
-    return DiagonalState(n_features, blocks, prior_variance, rule.floor, np.dtype(training.dtype), rule.averaged)
+    state = GradientState if rule.sums_gradients else DiagonalState
+    return state(n_features, blocks, prior_variance, rule.floor, np.dtype(training.dtype), rule.averaged)
 
 
 def state_bytes(rule: Rule, training: Training, blocks: int, n_features: int) -> int:

@@ -1,0 +1,62 @@
+"""The scores of all labels.  Included by `_label_row.pxi`."""
+
+cdef extern from "_scores.h":
+    void scores_of_floats "cwlearn_scores_float" (
+        double* scores, const float* cells, Py_ssize_t stride, const int64_t* cell, const double* x, Py_ssize_t n,
+        const int64_t* ahead, Py_ssize_t n_labels) noexcept nogil
+    void scores_of_doubles "cwlearn_scores_double" (
+        double* scores, const double* cells, Py_ssize_t stride, const int64_t* cell, const double* x, Py_ssize_t n,
+        const int64_t* ahead, Py_ssize_t n_labels) noexcept nogil
+
+
+cdef void score_labels(
+    double* scores, double* variances, const floating* cells, const Cells* at, Py_ssize_t n_labels, bint inclusive,
+    double shift,
+) noexcept nogil:
+    """Mean and variance of w_z.x for every label z.  `variances` may be NULL; `scores` has room for a multiple of four.
+    """
+    cdef const floating* cell
+    cdef double square
+    cdef Py_ssize_t p, z
+    cdef const int64_t* ahead = at.ahead if at.looks_ahead else NULL
+    if floating is float:
+        scores_of_floats(scores, cells, 2 * n_labels, at.cell, at.x, at.n, ahead, n_labels)
+    else:
+        scores_of_doubles(scores, cells, 2 * n_labels, at.cell, at.x, at.n, ahead, n_labels)
+    if inclusive:
+        for z in range(n_labels):
+            scores[z] = 0
+        for p in range(at.n):
+            cell = cells + 2 * n_labels * at.cell[p]
+            for z in range(n_labels):
+                scores[z] += entry(cell[z], cell[n_labels + z], at.x[p], True, shift)
+    if variances == NULL:
+        return
+    for z in range(n_labels):
+        variances[z] = 0
+    for p in range(at.n):
+        cell = cells + 2 * n_labels * at.cell[p] + n_labels
+        square = at.x[p] * at.x[p]
+        for z in range(n_labels):
+            variances[z] += cell[z] * square
+
+
+cdef void score_by_gradients(
+    double* scores, const floating* cells, const Cells* at, const Rule* rule,
+) noexcept nogil:
+    """The score of every label, if cells hold sums of gradients."""
+    cdef const floating* cell
+    cdef double rate = rule.rate * sqrt(rule.initial_variance)
+    cdef Py_ssize_t p, z
+    cdef Py_ssize_t n_labels = rule.blocks
+    for z in range(n_labels):
+        scores[z] = 0
+    for p in range(at.n):
+        cell = cells + 2 * n_labels * at.cell[p]
+        for z in range(n_labels):
+            scores[z] += weight_of(cell[z], cell[n_labels + z], rule.threshold, rate, rule.damping) * at.x[p]
+
+
+cdef inline double spread_of(const Row* row, const Rule* rule) noexcept nogil:
+    """The variance of a label's score; the squared length of the row, if cells hold sums of gradients."""
+    return length_of(row, rule) if sums_gradients(rule) else variance_of(row)

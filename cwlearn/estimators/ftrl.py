@@ -1,0 +1,125 @@
+"""FTRL-Proximal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from cwlearn.core import gradient_rules
+from cwlearn.estimators.classifier import LinearClassifier, LogisticDistribution, Weighted
+
+
+class FTRLClassifier(LogisticDistribution, Weighted, LinearClassifier):
+    """FTRL-Proximal: adaptive gradient descent whose weights are mostly 0.
+
+    The learner of many click predictors.  `l1` sets the weights of features that tell little to exactly 0.
+
+    Parameters
+    ----------
+    alpha : float, default=0.1
+        Learning rate: the step of a weight is alpha / (beta + sqrt(n)).
+    beta : float, default=1.0
+        Damping of the first steps, in the unit of the gradients.
+    l1 : float, default=0.0
+        Weight of the L1 norm: more makes more weights 0.
+    l2 : float, default=0.0
+        Weight of half the squared L2 norm.
+    loss : {"logistic", "hinge"}, default="logistic"
+        'logistic' gives probabilities of labels, 'hinge' is that of a linear SVM.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of the loss by label. 'balanced' is n_rows / (n_labels * rows of the label).
+    initial_variance : float, default=1.0
+        Variance of every weight before the first row.
+    fit_intercept : bool, default=True
+        Learn an intercept, as the weight of a feature that is always 1.
+    epochs : int, default=10
+        Passes over the rows; `partial_fit` always makes one.
+    shuffle : bool, default=True
+        Take the rows in a new random order in every epoch of `fit`.
+    random_state : int, RandomState or None, default=None
+        Seed or generator of the shuffles.
+    warm_start : bool, default=False
+        Let `fit` continue from the current weights instead of starting anew.
+    n_constraints : int or None, default=1
+        With more than two labels: how many of the highest-scoring wrong labels the true one must beat. None is
+        all.
+    multiclass_update : {"sequential", "parallel", "exact"}, default="sequential"
+        With several constraints: apply them one after the other ('sequential'), each alone and then average
+        ('parallel'), or meet all of them at once ('exact'; only for passive-aggressive, and for CW with
+        form='variance').
+    dtype : {"float32", "float64"}, default="float32"
+        Precision of a diagonal state. Sums are always float64, and so is a full covariance.
+    verbose : int, default=0
+        Show a progress bar on standard error during `fit`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_labels,)
+        The labels, sorted.
+    n_features_in_ : int
+        Columns of X.
+    n_updates_ : int
+        Rows that changed the model.
+    n_mistakes_ : int
+        Rows on the wrong side before they were learned.
+    coef_ : ndarray of shape (1, n_features), or (n_labels, n_features) for more than two labels
+        The weights: a copy, made of the sums of gradients.
+    variance_ : ndarray of the same shape
+        `initial_variance` for every weight.
+    intercept_ : ndarray of shape (1,) or (n_labels,)
+        The intercept.
+
+    References
+    ----------
+    McMahan et al., "Ad Click Prediction: a View from the Trenches", KDD 2013.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cwlearn import FTRLClassifier
+    >>> X = np.array([[1, 0, 2], [0, 1, 1], [2, 0, 1], [0, 2, 1]])
+    >>> model = FTRLClassifier(random_state=0).fit(X, ["spam", "ham", "spam", "ham"])
+    >>> model.predict([[1, 0, 0], [0, 1, 0]]).tolist()
+    ['spam', 'ham']
+    """
+
+    _rule = gradient_rules.FTRL
+
+    def __init__(
+        self,
+        alpha: float = 0.1,
+        beta: float = 1.0,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        loss: Literal["logistic", "hinge"] = "logistic",
+        *,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        initial_variance: float = 1.0,
+        fit_intercept: bool = True,
+        epochs: int = 10,
+        shuffle: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+        warm_start: bool = False,
+        n_constraints: int | None = 1,
+        multiclass_update: Literal["sequential", "parallel", "exact"] = "sequential",
+        dtype: Literal["float32", "float64"] = "float32",
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.beta = beta
+        self.l1 = l1
+        self.l2 = l2
+        self.loss = loss
+        self.class_weight = class_weight
+        self.initial_variance = initial_variance
+        self.fit_intercept = fit_intercept
+        self.epochs = epochs
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.n_constraints = n_constraints
+        self.multiclass_update = multiclass_update
+        self.dtype = dtype
+        self.verbose = verbose

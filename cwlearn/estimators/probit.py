@@ -1,0 +1,117 @@
+"""Bayesian probit regression."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from cwlearn.core import rules
+from cwlearn.estimators.classifier import LinearClassifier, Probabilistic
+
+
+class ProbitClassifier(Probabilistic, LinearClassifier):
+    """Bayesian probit regression (AdPredictor).
+
+    The closest relative of the confidence-weighted family whose probabilities are those of the labels.  Sample weights
+    would need other integrals, so there are none.
+
+    Parameters
+    ----------
+    beta : float, default=1.0
+        Standard deviation of the noise between score and label: larger learns more slowly.
+    covariance : {"diagonal", "full"}, default="diagonal"
+        Shape of the covariance. 'diagonal' keeps one variance for each weight. 'full' keeps a float64 matrix of
+        8 n_features^2 bytes (one for each label if there are more than two), for few, correlated features.
+    average : bool, default=False
+        Predict with the average of the weights held after each row.
+    initial_variance : float, default=1.0
+        Variance of every weight before the first row.
+    fit_intercept : bool, default=True
+        Learn an intercept, as the weight of a feature that is always 1.
+    epochs : int, default=10
+        Passes over the rows; `partial_fit` always makes one.
+    shuffle : bool, default=True
+        Take the rows in a new random order in every epoch of `fit`.
+    random_state : int, RandomState or None, default=None
+        Seed or generator of the shuffles.
+    warm_start : bool, default=False
+        Let `fit` continue from the current weights instead of starting anew.
+    n_constraints : int or None, default=1
+        With more than two labels: how many of the highest-scoring wrong labels the true one must beat. None is
+        all.
+    multiclass_update : {"sequential", "parallel", "exact"}, default="sequential"
+        With several constraints: apply them one after the other ('sequential'), each alone and then average
+        ('parallel'), or meet all of them at once ('exact'; only for passive-aggressive, and for CW with
+        form='variance').
+    dtype : {"float32", "float64"}, default="float32"
+        Precision of a diagonal state. Sums are always float64, and so is a full covariance.
+    verbose : int, default=0
+        Show a progress bar on standard error during `fit`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_labels,)
+        The labels, sorted.
+    n_features_in_ : int
+        Columns of X.
+    n_updates_ : int
+        Rows that changed the model.
+    n_mistakes_ : int
+        Rows on the wrong side before they were learned.
+    coef_ : ndarray of shape (1, n_features), or (n_labels, n_features) for more than two labels
+        Mean of the weights: a view of the state.
+    variance_ : ndarray of the same shape
+        Variance of the weights: a view of the state.
+    intercept_ : ndarray of shape (1,) or (n_labels,)
+        Mean of the intercept.
+    covariance_ : ndarray of shape (n_features, n_features) or (n_labels, n_features, n_features)
+        Covariance of the weights if it is full: a copy.
+
+    References
+    ----------
+    Graepel, Candela, Borchert, Herbrich, "Web-Scale Bayesian Click-Through Rate Prediction for Sponsored Search
+    Advertising in Microsoft's Bing Search Engine", ICML 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cwlearn import ProbitClassifier
+    >>> X = np.array([[1, 0, 2], [0, 1, 1], [2, 0, 1], [0, 2, 1]])
+    >>> model = ProbitClassifier(random_state=0).fit(X, ["spam", "ham", "spam", "ham"])
+    >>> model.predict([[1, 0, 0], [0, 1, 0]]).tolist()
+    ['spam', 'ham']
+    """
+
+    _rule = rules.Probit
+
+    def __init__(
+        self,
+        beta: float = 1.0,
+        *,
+        covariance: Literal["diagonal", "full"] = "diagonal",
+        average: bool = False,
+        initial_variance: float = 1.0,
+        fit_intercept: bool = True,
+        epochs: int = 10,
+        shuffle: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+        warm_start: bool = False,
+        n_constraints: int | None = 1,
+        multiclass_update: Literal["sequential", "parallel", "exact"] = "sequential",
+        dtype: Literal["float32", "float64"] = "float32",
+        verbose: int = 0,
+    ) -> None:
+        self.beta = beta
+        self.covariance = covariance
+        self.average = average
+        self.initial_variance = initial_variance
+        self.fit_intercept = fit_intercept
+        self.epochs = epochs
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.n_constraints = n_constraints
+        self.multiclass_update = multiclass_update
+        self.dtype = dtype
+        self.verbose = verbose
