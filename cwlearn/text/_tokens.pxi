@@ -6,6 +6,8 @@ cdef struct Work:             # where a document is worked on
     Numbers pads              # characters within word boundaries: which of them are the spaces around words
     Numbers keys              # of n-grams: 2 * column + (1 if its sign is negative)
     Numbers spare
+    Numbers columns           # distinct ones, in rising order
+    Numbers sums              # of their keys, with a sign
     Numbers quads             # of characters: the four bytes from each on
     Numbers states            # of their hashes
     Doubles weights           # in float64, before they are rounded
@@ -21,6 +23,8 @@ cdef void free_work(Work* w) noexcept nogil:
     free(w.pads.data)
     free(w.keys.data)
     free(w.spare.data)
+    free(w.columns.data)
+    free(w.sums.data)
     free(w.quads.data)
     free(w.states.data)
     free(w.weights.data)
