@@ -49,7 +49,8 @@ HASHER_PARTS = [
         f"text/_{part}"
         for part in ("documents.pxi", "tables.pxi", "tokens.pxi", "ngrams.pxi", "columns.pxi", "names.pxi")
     ),
-    *(f"text/_{part}" for part in ("growing.pxd", "murmur.pxd", "publishing.h", "sorting.h", "utf8.pxd", "vectors.h")),
+    *(f"text/_{part}" for part in ("growing.pxd", "murmur.pxd", "utf8.pxd")),
+    *(f"text/_{part}.h" for part in ("edges", "publishing", "sorting", "vectors", "word_hashes")),
 ]
 RECORD_PARTS = [
     f"text/{part}" for part in ("_csv_records.pxi", "_json_records.pxi", "_scan.h", "_spans.pxi", "_utf8.pxd")

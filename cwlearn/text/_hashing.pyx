@@ -34,6 +34,7 @@ cdef extern from "text/_publishing.h":
 cdef extern from "text/_vectors.h":
     bint cwlearn_wide
     bint cwlearn_has_avx2()
+    void cwlearn_prepare_vectors()
     int cwlearn_first_bit(uint64_t word) noexcept nogil
     uint64_t cwlearn_classify(
         const uint8_t* p, uint8_t* lowered, bint lowercase, bint by_space, uint64_t* others) noexcept nogil
@@ -42,15 +43,22 @@ cdef extern from "text/_vectors.h":
     void cwlearn_tails(
         uint32_t* out, const uint32_t* states, const uint32_t* quads, uint32_t mask, uint32_t size, Py_ssize_t n,
     ) noexcept nogil
+    void cwlearn_keys(uint32_t* keys, uint32_t columns, uint32_t signs, Py_ssize_t n) noexcept nogil
+
+cdef extern from "text/_edges.h":
+    Py_ssize_t cwlearn_edges(
+        uint32_t* edges, uint8_t* lowered, const uint8_t* p, Py_ssize_t size, bint lowercase, bint by_space,
+        Py_ssize_t* n_edges,
+    ) noexcept nogil
+
+cdef extern from "text/_word_hashes.h":
     Py_ssize_t cwlearn_words(
         uint32_t* hashes, const uint8_t* text, const uint32_t* bounds, Py_ssize_t words, int low, int high,
     ) noexcept nogil
-    void cwlearn_keys(uint32_t* keys, uint32_t columns, uint32_t signs, Py_ssize_t n) noexcept nogil
 
 cdef extern from "text/_sorting.h":
     enum:
         MOST_SORTED "CWLEARN_MOST_SORTED"
-    void cwlearn_prepare_sums()
     void cwlearn_sort(uint32_t* out, const uint32_t* keys, Py_ssize_t n) noexcept nogil
     Py_ssize_t cwlearn_sums(
         uint32_t* columns, uint32_t* before, const uint32_t* keys, Py_ssize_t n, uint32_t signs) noexcept nogil
@@ -65,6 +73,7 @@ cdef enum:
     LONGEST = 1 << 30         # bytes of a document; places in it take 32 bits
     MOST_NGRAMS = 0x7FFFFFFF  # of a document, so that sums take 32 bits with their sign
     KNOWN_WEIGHTS = 256       # sums whose weights are in a table
+    PIECE = 2048              # bytes of ASCII that are taken apart at once
 
 cdef Py_ssize_t MOST_TEXT = 3 << 30          # bytes of what becomes of it
 
@@ -124,7 +133,7 @@ include "_ngrams.pxi"
 include "_columns.pxi"
 
 
-cwlearn_prepare_sums()
+cwlearn_prepare_vectors()
 cwlearn_wide = cwlearn_has_avx2()
 
 

@@ -3,14 +3,11 @@
 #ifndef CWLEARN_SORTING_H
 #define CWLEARN_SORTING_H
 
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "_vectors.h"
 
 #define CWLEARN_MOST_SORTED 2048        /* keys at once */
 
 #if defined(__GNUC__) && defined(__x86_64__)
-#include <immintrin.h>
 #define CWLEARN_AVX2 __attribute__((target("avx2,popcnt")))
 #define CWLEARN_AVX2_INLINE static inline __attribute__((always_inline, target("avx2,popcnt")))
 typedef __m256i cwlearn_eight;
@@ -155,20 +152,6 @@ CWLEARN_AVX2 static void cwlearn_sort_avx2(uint32_t *out, const uint32_t *keys, 
     for (i = 0; i < n_rows; i += 8) cwlearn_transpose(out + i, rows + i, n_rows);
 }
 
-/* By byte: the places of its bits that are set, the lowest first. */
-static uint64_t cwlearn_places_of_bits[256];
-
-static void cwlearn_prepare_sums(void) {
-    int byte, bit;
-    for (byte = 0; byte < 256; byte++) {
-        int count = 0;
-        uint64_t places = 0;
-        for (bit = 0; bit < 8; bit++)
-            if (byte >> bit & 1) places |= (uint64_t) bit << 8 * count++;
-        cwlearn_places_of_bits[byte] = places;
-    }
-}
-
 /* Columns of sorted keys, and what stands before the first key of each: the sum of all keys before it, each 1, or -1 if it is
    odd and `signs` is set.  Return how many columns there are; behind the last one stands the sum of all keys, and seven more
    numbers are written.  Seven keys behind the last one are read. */
@@ -213,7 +196,6 @@ CWLEARN_AVX2 static ptrdiff_t cwlearn_sums_avx2(
 #define cwlearn_sums(columns, before, keys, n, signs) cwlearn_sums_avx2(columns, before, keys, n, signs)
 #else
 /* Never called: see cwlearn_wide. */
-#define cwlearn_prepare_sums() ((void) 0)
 #define cwlearn_sort(out, keys, n) ((void) 0)
 #define cwlearn_sums(columns, before, keys, n, signs) 0
 #endif
