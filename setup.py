@@ -87,7 +87,7 @@ MODULES = [  # those that take longest to compile first, so that no core is idle
     *extensions("_kernels", KERNEL_FLAGS, KERNEL_PARTS, VARIANTS),
     *extensions("text/_hashing", [], HASHER_PARTS, {"": []}),
     *extensions("text/_records", [], RECORD_PARTS, {"": []}),
-    *extensions("text/_svmlight", PARSER_FLAGS, [*PARSER_PARTS, "text/_parsed_rows.pxi"], VARIANTS),
+    *extensions("text/_svmlight", PARSER_FLAGS, [*PARSER_PARTS, "text/_parsed_rows.pxi", "text/_sorting.h"], VARIANTS),
     *extensions("text/_fields", [], FIELD_PARTS, {"": []}),
     *extensions("text/_vw", [], VW_PARTS, {"": []}),
     *extensions("core/_frequencies", [], ["_logarithm.pxd", "_squares.pxd"], {"": []}),

@@ -44,6 +44,8 @@ cdef extern from "text/_vectors.h":
         uint32_t* out, const uint32_t* states, const uint32_t* quads, uint32_t mask, uint32_t size, Py_ssize_t n,
     ) noexcept nogil
     void cwlearn_keys(uint32_t* keys, uint32_t columns, uint32_t signs, Py_ssize_t n) noexcept nogil
+    Py_ssize_t cwlearn_sums(
+        uint32_t* columns, uint32_t* before, const uint32_t* keys, Py_ssize_t n, uint32_t signs) noexcept nogil
 
 cdef extern from "text/_edges.h":
     Py_ssize_t cwlearn_edges(
@@ -60,8 +62,6 @@ cdef extern from "text/_sorting.h":
     enum:
         MOST_SORTED "CWLEARN_MOST_SORTED"
     void cwlearn_sort(uint32_t* out, const uint32_t* keys, Py_ssize_t n) noexcept nogil
-    Py_ssize_t cwlearn_sums(
-        uint32_t* columns, uint32_t* before, const uint32_t* keys, Py_ssize_t n, uint32_t signs) noexcept nogil
 
 cdef enum:
     CODE_POINTS = 0x110000

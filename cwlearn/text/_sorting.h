@@ -1,15 +1,16 @@
-/* Sorting of keys, and sums of equal ones, eight at a time (AVX2): no branch depends on a key, as no processor would foresee
-   it.  Where there is no AVX2, _columns.pxi does the same one by one. */
+/* Sorting of keys, eight at a time (AVX2): no branch depends on a key, as no processor would foresee it. */
 #ifndef CWLEARN_SORTING_H
 #define CWLEARN_SORTING_H
 
-#include "_vectors.h"
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 #define CWLEARN_MOST_SORTED 2048        /* keys at once */
 
 #if defined(__GNUC__) && defined(__x86_64__)
-#define CWLEARN_AVX2 __attribute__((target("avx2,popcnt")))
-#define CWLEARN_AVX2_INLINE static inline __attribute__((always_inline, target("avx2,popcnt")))
+#include <immintrin.h>
+#define CWLEARN_AVX2_INLINE static inline __attribute__((always_inline, target("avx2")))
 typedef __m256i cwlearn_eight;
 
 /* A sorting network (Batcher, "Sorting networks and their applications", AFIPS 1968).  The keys stand in rows of eight, whose
@@ -136,7 +137,7 @@ CWLEARN_AVX2_INLINE void cwlearn_transpose(uint32_t *out, const cwlearn_eight *r
 }
 
 /* Write up to CWLEARN_MOST_SORTED keys in rising order, and the largest numbers behind them: there is room for 2 * n + 64. */
-CWLEARN_AVX2 static void cwlearn_sort_avx2(uint32_t *out, const uint32_t *keys, ptrdiff_t n) {
+__attribute__((target("avx2"))) static inline void cwlearn_sort_avx2(uint32_t *out, const uint32_t *keys, ptrdiff_t n) {
     cwlearn_eight rows[CWLEARN_MOST_SORTED / 8];
     int i, n_rows = 8;
     while (8 * n_rows < n) n_rows *= 2;
@@ -151,53 +152,10 @@ CWLEARN_AVX2 static void cwlearn_sort_avx2(uint32_t *out, const uint32_t *keys, 
     }
     for (i = 0; i < n_rows; i += 8) cwlearn_transpose(out + i, rows + i, n_rows);
 }
-
-/* Columns of sorted keys, and what stands before the first key of each: the sum of all keys before it, each 1, or -1 if it is
-   odd and `signs` is set.  Return how many columns there are; behind the last one stands the sum of all keys, and seven more
-   numbers are written.  Seven keys behind the last one are read. */
-CWLEARN_AVX2 static ptrdiff_t cwlearn_sums_avx2(
-    uint32_t *columns, uint32_t *before, const uint32_t *keys, ptrdiff_t n, uint32_t signs) {
-    const cwlearn_eight one = _mm256_set1_epi32(1), zero = _mm256_setzero_si256();
-    const cwlearn_eight last = _mm256_set1_epi32(7), sign = _mm256_set1_epi32(signs ? 1 : 0);
-    const cwlearn_eight before_it = _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6);
-    cwlearn_eight total = zero, turned = _mm256_set1_epi32(n ? (int) (keys[0] ^ 2) : 0);  /* another column */
-    ptrdiff_t i, count = 0;
-    for (i = 0; i < n; i += 8) {
-        const cwlearn_eight key = _mm256_loadu_si256((const cwlearn_eight *) (keys + i));
-        const cwlearn_eight next_turned = _mm256_permutevar8x32_epi32(key, before_it);
-        const cwlearn_eight other = _mm256_blend_epi32(next_turned, turned, 1);       /* the key before each */
-        const cwlearn_eight same = _mm256_cmpeq_epi32(_mm256_srli_epi32(_mm256_xor_si256(key, other), 1), zero);
-        unsigned is_new = 255 ^ (unsigned) _mm256_movemask_ps(_mm256_castsi256_ps(same));
-        const cwlearn_eight negative = _mm256_and_si256(key, sign);
-        const cwlearn_eight step = _mm256_sub_epi32(one, _mm256_add_epi32(negative, negative));
-        cwlearn_eight sum = _mm256_add_epi32(step, _mm256_slli_si256(step, 4)), order;
-        sum = _mm256_add_epi32(sum, _mm256_slli_si256(sum, 8));        /* of up to four keys */
-        sum = _mm256_add_epi32(                                     /* and of the first four, in the second half */
-            sum, _mm256_shuffle_epi32(_mm256_permute2x128_si256(sum, sum, 0x08), 0xFF));
-        if (n - i < 8) is_new &= (1u << (n - i)) - 1;
-        order = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *) &cwlearn_places_of_bits[is_new]));
-        _mm256_storeu_si256(
-            (cwlearn_eight *) (columns + count), _mm256_srli_epi32(_mm256_permutevar8x32_epi32(key, order), 1));
-        _mm256_storeu_si256(
-            (cwlearn_eight *) (before + count),
-            _mm256_permutevar8x32_epi32(_mm256_add_epi32(total, _mm256_sub_epi32(sum, step)), order));
-        count += _mm_popcnt_u32(is_new);
-        if (n - i <= 8) {
-            uint32_t sums[8];
-            _mm256_storeu_si256((cwlearn_eight *) sums, _mm256_add_epi32(total, sum));
-            before[count] = sums[n - i - 1];
-        }
-        total = _mm256_add_epi32(total, _mm256_permutevar8x32_epi32(sum, last));
-        turned = next_turned;
-    }
-    return count;
-}
 #define cwlearn_sort(out, keys, n) cwlearn_sort_avx2(out, keys, n)
-#define cwlearn_sums(columns, before, keys, n, signs) cwlearn_sums_avx2(columns, before, keys, n, signs)
 #else
-/* Never called: see cwlearn_wide. */
+/* Never called. */
 #define cwlearn_sort(out, keys, n) ((void) 0)
-#define cwlearn_sums(columns, before, keys, n, signs) 0
 #endif
 
 #endif

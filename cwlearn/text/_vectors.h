@@ -159,9 +159,52 @@ CWLEARN_VARIANT(_anywhere, )
 #include <immintrin.h>
 CWLEARN_VARIANT(_avx2, __attribute__((target("avx2"))))
 
+
+/* Columns of sorted keys, and what stands before the first key of each: the sum of all keys before it, each 1, or -1 if it is
+   odd and `signs` is set.  Return how many columns there are; behind the last one stands the sum of all keys, and seven more
+   numbers are written.  Seven keys behind the last one are read. */
+__attribute__((target("avx2,popcnt"))) static ptrdiff_t cwlearn_sums_avx2(
+    uint32_t *columns, uint32_t *before, const uint32_t *keys, ptrdiff_t n, uint32_t signs) {
+    const __m256i one = _mm256_set1_epi32(1), zero = _mm256_setzero_si256();
+    const __m256i last = _mm256_set1_epi32(7), sign = _mm256_set1_epi32(signs ? 1 : 0);
+    const __m256i before_it = _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6);
+    __m256i total = zero, turned = _mm256_set1_epi32(n ? (int) (keys[0] ^ 2) : 0);  /* another column */
+    ptrdiff_t i, count = 0;
+    for (i = 0; i < n; i += 8) {
+        const __m256i key = _mm256_loadu_si256((const __m256i *) (keys + i));
+        const __m256i next_turned = _mm256_permutevar8x32_epi32(key, before_it);
+        const __m256i other = _mm256_blend_epi32(next_turned, turned, 1);       /* the key before each */
+        const __m256i same = _mm256_cmpeq_epi32(_mm256_srli_epi32(_mm256_xor_si256(key, other), 1), zero);
+        unsigned is_new = 255 ^ (unsigned) _mm256_movemask_ps(_mm256_castsi256_ps(same));
+        const __m256i negative = _mm256_and_si256(key, sign);
+        const __m256i step = _mm256_sub_epi32(one, _mm256_add_epi32(negative, negative));
+        __m256i sum = _mm256_add_epi32(step, _mm256_slli_si256(step, 4)), order;
+        sum = _mm256_add_epi32(sum, _mm256_slli_si256(sum, 8));        /* of up to four keys */
+        sum = _mm256_add_epi32(                                     /* and of the first four, in the second half */
+            sum, _mm256_shuffle_epi32(_mm256_permute2x128_si256(sum, sum, 0x08), 0xFF));
+        if (n - i < 8) is_new &= (1u << (n - i)) - 1;
+        order = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *) &cwlearn_places_of_bits[is_new]));
+        _mm256_storeu_si256(
+            (__m256i *) (columns + count), _mm256_srli_epi32(_mm256_permutevar8x32_epi32(key, order), 1));
+        _mm256_storeu_si256(
+            (__m256i *) (before + count),
+            _mm256_permutevar8x32_epi32(_mm256_add_epi32(total, _mm256_sub_epi32(sum, step)), order));
+        count += _mm_popcnt_u32(is_new);
+        if (n - i <= 8) {
+            uint32_t sums[8];
+            _mm256_storeu_si256((__m256i *) sums, _mm256_add_epi32(total, sum));
+            before[count] = sums[n - i - 1];
+        }
+        total = _mm256_add_epi32(total, _mm256_permutevar8x32_epi32(sum, last));
+        turned = next_turned;
+    }
+    return count;
+}
+#define cwlearn_sums(...) cwlearn_sums_avx2(__VA_ARGS__)
 #define cwlearn_has_avx2() (__builtin_cpu_supports("avx2") != 0)
 #define CWLEARN_CHOOSE(name, ...) (cwlearn_wide ? name##_avx2(__VA_ARGS__) : name##_anywhere(__VA_ARGS__))
 #else
+#define cwlearn_sums(...) 0             /* never called */
 #define cwlearn_has_avx2() 0
 #define CWLEARN_CHOOSE(name, ...) name##_anywhere(__VA_ARGS__)
 #endif
