@@ -55,7 +55,8 @@ cdef extern from "text/_edges.h":
 
 cdef extern from "text/_word_hashes.h":
     Py_ssize_t cwlearn_words(
-        uint32_t* hashes, const uint8_t* text, const uint32_t* bounds, Py_ssize_t words, int low, int high,
+        uint32_t* hashes, Py_ssize_t stride, const uint8_t* text, const uint32_t* bounds, Py_ssize_t words, int low,
+        int high,
     ) noexcept nogil
 
 cdef extern from "text/_sorting.h":

@@ -12,12 +12,11 @@ cdef inline Py_ssize_t count_ngrams(const Plan* s, Py_ssize_t length) noexcept n
     return (high - s.low + 1) * (2 * length - s.low - high + 2) // 2 if s.low <= high else 0
 
 
-cdef uint32_t* hash_word(
-    const Plan* s, const Work* w, Py_ssize_t first, uint32_t* key,
-) noexcept nogil:
+cdef void hash_word(const Plan* s, Work* w, Py_ssize_t first) noexcept nogil:
     """The n-grams that begin at a token, which share the state of the hash, without the last mixing."""
     cdef const uint32_t* bounds = w.bounds.data + first
     cdef Place data = w.text.data + bounds[0]
+    cdef uint32_t* key = w.keys.data + first
     cdef uint32_t state = 0
     cdef uint32_t done = 0
     cdef uint32_t size
@@ -28,29 +27,29 @@ cdef uint32_t* hash_word(
             state = advanced(state, four_bytes(data + done))
             done += 4
         key[0] = with_rest(state, four_bytes(data + done), size)
-        key += 1
-    return key
+        key += w.bounds.size - n + 1
 
 
 cdef bint add_word_ngrams(const Plan* s, Work* w) noexcept nogil:
-    """Hash eight tokens at once where that is possible, else one by one."""
+    """Hash eight tokens at once where that is possible, else one by one.
+
+    First come the keys of n-grams of `low` tokens, in the order of their first tokens, then those of one more token.
+    """
     cdef Py_ssize_t tokens = w.bounds.size
     cdef Py_ssize_t count = count_ngrams(s, tokens)
     cdef Py_ssize_t i = 0
-    cdef Py_ssize_t done, behind
-    cdef uint32_t* key
+    cdef Py_ssize_t behind
     # The vectors have the places with a sign, and read a few bytes behind the text.
     cdef bint short_text = w.text.size < <Py_ssize_t> 1 << 31
     if not reserve(&w.keys, count) or not reserve(&w.text, 128):
         return False
-    key = w.keys.data
     while i < tokens:
-        done = cwlearn_words(key, w.text.data, w.bounds.data + i, tokens - i, s.low, s.high) if short_text else 0
-        i += done
-        key += done * (s.high - s.low + 1)
+        if short_text:
+            i += cwlearn_words(
+                w.keys.data + i, tokens - s.low + 1, w.text.data, w.bounds.data + i, tokens - i, s.low, s.high)
         behind = i + 8 if i + 8 < tokens else tokens
         while i < behind:
-            key = hash_word(s, w, i, key)
+            hash_word(s, w, i)
             i += 1
     finish_keys(s, w.keys.data, count)
     w.keys.size = count

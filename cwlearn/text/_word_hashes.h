@@ -28,7 +28,7 @@ static inline __attribute__((always_inline, target("avx2"))) void cwlearn_read_w
 }
 
 static inline __attribute__((always_inline, target("avx2"))) ptrdiff_t cwlearn_words_in(
-    uint32_t *hashes, const uint8_t *text, const uint32_t *bounds, ptrdiff_t words, int low, int sizes) {
+    uint32_t *hashes, ptrdiff_t stride, const uint8_t *text, const uint32_t *bounds, ptrdiff_t words, int low, int sizes) {
     const __m256i one = _mm256_set1_epi32(1), plus = _mm256_set1_epi32((int) 0xe6546b64u);
     const __m256i longest = _mm256_set1_epi32(CWLEARN_LONGEST);
     ptrdiff_t first;
@@ -37,6 +37,7 @@ static inline __attribute__((always_inline, target("avx2"))) ptrdiff_t cwlearn_w
         const __m256i begin = _mm256_loadu_si256((const __m256i *) (bounds + first));
         __m256i size[CWLEARN_MOST_SIZES], blocks[CWLEARN_MOST_SIZES], found[CWLEARN_MOST_SIZES];
         __m256i rest[CWLEARN_MOST_SIZES], fours[4], state = _mm256_setzero_si256();
+        uint32_t *out = hashes + first;
         for (n = 0; n < sizes; n++) {       /* one character stands behind every word */
             const __m256i end = _mm256_loadu_si256((const __m256i *) (bounds + first + low + n));
             size[n] = _mm256_sub_epi32(_mm256_sub_epi32(end, begin), one);
@@ -62,23 +63,24 @@ static inline __attribute__((always_inline, target("avx2"))) ptrdiff_t cwlearn_w
             const __m256i mask = _mm256_sub_epi32(_mm256_sllv_epi32(one, bits), one);
             const __m256i last = _mm256_and_si256(rest[n], mask);
             _mm256_storeu_si256(
-                (__m256i *) hashes, _mm256_xor_si256(_mm256_xor_si256(found[n], CWLEARN_MIXED8(last)), size[n]));
-            hashes += 8;
+                (__m256i *) out, _mm256_xor_si256(_mm256_xor_si256(found[n], CWLEARN_MIXED8(last)), size[n]));
+            out += stride - n;
         }
     }
     return first;
 }
 
 /* Hashes, up to their last mixing, of the n-grams of `low` to `high` words that begin at the first words of a text; return at
-   how many words.  `bounds` says where each word begins, and where the text ends.  The n-grams of a word share the state of
-   the hash.  It ends before eight words with a long n-gram, so that no more than CWLEARN_LONGEST + 16 bytes behind the begin
+   how many words.  Those of `low` words stand first, `stride` of them for all words of the text, then those of one
+   more word, one fewer, and so on.  `bounds` says where each word begins, and where the text ends.  The n-grams of a word share
+   the state of the hash.  It ends before eight words with a long n-gram, so that no more than CWLEARN_LONGEST + 16 bytes behind the begin
    of a word are read. */
 __attribute__((target("avx2"))) static ptrdiff_t cwlearn_words_avx2(
-    uint32_t *hashes, const uint8_t *text, const uint32_t *bounds, ptrdiff_t words, int low, int high) {
-    if (high - low == 0) return cwlearn_words_in(hashes, text, bounds, words, low, 1);   /* constant arguments: */
-    if (high - low == 1) return cwlearn_words_in(hashes, text, bounds, words, low, 2);   /* so many registers */
+    uint32_t *hashes, ptrdiff_t stride, const uint8_t *text, const uint32_t *bounds, ptrdiff_t words, int low, int high) {
+    if (high - low == 0) return cwlearn_words_in(hashes, stride, text, bounds, words, low, 1);   /* constant arguments: */
+    if (high - low == 1) return cwlearn_words_in(hashes, stride, text, bounds, words, low, 2);   /* so many registers */
     if (high - low >= CWLEARN_MOST_SIZES) return 0;
-    return cwlearn_words_in(hashes, text, bounds, words, low, high - low + 1);
+    return cwlearn_words_in(hashes, stride, text, bounds, words, low, high - low + 1);
 }
 #define cwlearn_words(...) (cwlearn_wide ? cwlearn_words_avx2(__VA_ARGS__) : 0)
 #else
