@@ -41,6 +41,8 @@ cdef bint add_word_ngrams(const Plan* s, Work* w) noexcept nogil:
     cdef Py_ssize_t behind
     # The vectors have the places with a sign, and read a few bytes behind the text.
     cdef bint short_text = w.text.size < <Py_ssize_t> 1 << 31
+    if not count:
+        return True
     if not reserve(&w.keys, count) or not reserve(&w.text, 128):
         return False
     while i < tokens:

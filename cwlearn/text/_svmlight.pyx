@@ -35,7 +35,7 @@ cdef extern from "_svmlight.h":
 
 cdef extern from "_sorting.h":
     """
-    #if defined(__AVX2__)
+    #if defined(__AVX2__) && defined(__GNUC__) && defined(__x86_64__)
     #define cwlearn_sorts_at_once 1
     #else
     #define cwlearn_sorts_at_once 0
