@@ -52,7 +52,8 @@ HASHER_PARTS = [
         f"text/_{part}"
         for part in ("documents.pxi", "tables.pxi", "tokens.pxi", "ngrams.pxi", "columns.pxi", "names.pxi")
     ),
-    *(f"text/_{part}" for part in ("growing.pxd", "murmur.pxd", "publishing.h", "utf8.pxd", "vectors.h")),
+    *(f"text/_{part}" for part in ("growing.pxd", "murmur.pxd", "utf8.pxd")),
+    *(f"text/_{part}.h" for part in ("edges", "publishing", "sorting", "vectors", "word_hashes")),
 ]
 RECORD_PARTS = [
     f"text/{part}" for part in ("_csv_records.pxi", "_json_records.pxi", "_scan.h", "_spans.pxi", "_utf8.pxd")
@@ -89,7 +90,7 @@ MODULES = [  # those that take longest to compile first, so that no core is idle
     *extensions("_kernels", KERNEL_FLAGS, KERNEL_PARTS, VARIANTS),
     *extensions("text/_hashing", [], HASHER_PARTS, {"": []}),
     *extensions("text/_records", [], RECORD_PARTS, {"": []}),
-    *extensions("text/_svmlight", PARSER_FLAGS, [*PARSER_PARTS, "text/_parsed_rows.pxi"], VARIANTS),
+    *extensions("text/_svmlight", PARSER_FLAGS, [*PARSER_PARTS, "text/_parsed_rows.pxi", "text/_sorting.h"], VARIANTS),
     *extensions("text/_fields", [], FIELD_PARTS, {"": []}),
     *extensions("text/_vw", [], VW_PARTS, {"": []}),
     *extensions("core/_frequencies", [], ["_logarithm.pxd", "_squares.pxd"], {"": []}),

@@ -27,13 +27,19 @@ from bench.kernels import kernel_pass, roofline_pass
 from bench.native import roofline
 from bench.processes import run
 from bench.report import Report, suite_parser
+from bench.text import made_up
 from bench.timing import Runner, time_in_turns, timed
 from cwlearn.core import rules
+from cwlearn.core.frequencies import Frequencies
 from cwlearn.core.learner import Learner
 from cwlearn.core.rows import as_rows
+from cwlearn.core.text_options import DEFAULT_BITS, TextOptions
 from cwlearn.core.training import Training
 from cwlearn.native import parse_rows
 from cwlearn.text._svmlight import DONE, PADDING
+from cwlearn.text.batch import Buffers
+from cwlearn.text.documents import settings_of
+from cwlearn.text.hashing import Hasher, documents_of
 
 BASELINE = Path(__file__).with_name("baseline.json")
 ALLOWED = 0.7  # of the baseline
@@ -61,8 +67,8 @@ def _margins() -> Pair:
     return lambda: timed(lambda: learner.margins(rows)), roofline_pass(X, np.arange(N_ROWS), look_ahead=False)
 
 
-def _parser(form: str) -> Pair:
-    """Parsing of text that stays in the cache."""
+def _parse(form: str, hash_bits: int = 0) -> tuple[np.ndarray, Runner]:
+    """Text that stays in the cache, and the parsing of it."""
     X, y = zipf(300, 100, N_WEIGHTS)
     lines = []
     for row, label in zip(X, y, strict=True):
@@ -84,10 +90,38 @@ def _parser(form: str) -> Pair:
     )
 
     def parse() -> None:
-        status, n_rows, *_ = parse_rows(*arrays, text, PADDING, stop, 0, True, 0, False, 0)
+        status, n_rows, *_ = parse_rows(*arrays, text, PADDING, stop, 0, True, 0, False, hash_bits)
         assert (status, n_rows) == (DONE, X.shape[0])
 
-    return lambda: timed(parse), lambda: timed(lambda: roofline().read_words(text[PADDING:stop]))
+    return text[PADDING:stop], lambda: timed(parse)
+
+
+def _reading(text: np.ndarray) -> Runner:
+    return lambda: timed(lambda: roofline().read_words(text))
+
+
+def _parser(form: str) -> Pair:
+    text, parse = _parse(form)
+    return parse, _reading(text)
+
+
+def _hashed_columns() -> Pair:
+    return _parse(".6f", hash_bits=20)[1], _parse(".6f")[1]
+
+
+def _documents() -> Pair:
+    texts = made_up(300)
+    documents, memory = documents_of(texts), Buffers(np.empty(0, np.uint8))
+    hasher = Hasher(settings_of(TextOptions(), DEFAULT_BITS))
+    text = np.frombuffer("".join(texts).encode(), np.uint8)
+    return lambda: timed(lambda: hasher.rows(documents, memory, np.float32)), _reading(text)
+
+
+def _weighing() -> Pair:
+    X, _ = _data()
+    rows, frequencies = as_rows(X, np.dtype(np.float32)), Frequencies(X.shape[1], "l2")
+    reference = roofline_pass(X, np.arange(N_ROWS), look_ahead=False)
+    return lambda: timed(lambda: frequencies.count_and_weigh(rows)), reference
 
 
 def _startup() -> Pair:
@@ -123,6 +157,9 @@ RATIOS: dict[str, Callable[[], Pair]] = {
     "full covariance of 1,000 features, against two BLAS calls": lambda: _full(1000, 30),
     "parsing decimals, against reading words": lambda: _parser(".6f"),
     "parsing counts, against reading words": lambda: _parser(".0f"),
+    "parsing hashed columns, against parsing them as they are": _hashed_columns,
+    "hashing words and bigrams, against reading words": _documents,
+    "weighing by frequencies, against gathering and writing back": _weighing,
     "training on ten lines, against import numpy": _startup,
 }
 

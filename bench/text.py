@@ -37,11 +37,16 @@ def reviews(count: int) -> tuple[str, list[str]]:
     if path.exists():
         with lzma.open(path, "rt", encoding="utf-8") as lines:
             return "Amazon reviews", [json.loads(line)["text"] for line, _ in zip(lines, range(count), strict=False)]
+    return "made-up words", made_up(count)
+
+
+def made_up(count: int) -> list[str]:
+    """Documents of made-up words with Zipf's frequencies."""
     rng = np.random.default_rng(0)
     letters = np.array([*"etaoinshrdlucmfwypvbgk"])
     words = np.array(["".join(rng.choice(letters, size)) for size in rng.integers(2, 10, 30_000)])
     ranks = np.minimum(rng.zipf(1.2, (count, 150)), len(words)) - 1
-    return "made-up words", [" ".join(row) for row in words[ranks]]
+    return [" ".join(row) for row in words[ranks]]
 
 
 def run(

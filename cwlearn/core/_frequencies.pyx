@@ -1,7 +1,7 @@
 """Inverse document frequencies: how often features occur, and rows weighted by it, without the GIL."""
 
 from libc.math cimport fabs, sqrt
-from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint32_t
 
 from cwlearn._logarithm cimport logarithm
 from cwlearn._squares cimport floating, squared_length
@@ -21,7 +21,7 @@ cdef enum:
     BY_L1 = 1
     BY_L2 = 2
     MOST_KNOWN = 1048576                     # logarithms in a table
-    AHEAD = 48                               # entries whose counts are fetched early
+    AHEAD = 96                               # entries whose counts are fetched early
     MOST = 0xFFFFFFFF
 cdef double[MOST_KNOWN] LOGARITHMS           # of the numbers below `n_known`
 cdef int64_t n_known = 1
@@ -40,17 +40,63 @@ cdef inline double log_of(int64_t number, int64_t known) noexcept nogil:
     return LOGARITHMS[number] if number < known else logarithm(<double> number)
 
 
-cdef inline double length_of(const double* values, Py_ssize_t n, int norm) noexcept nogil:
+cdef struct Weighing:         # what is the same for all rows
+    uint32_t* counts
+    int64_t known             # logarithms
+    int norm
+    bint count
+    bint weigh
+
+
+cdef inline double go_through(
+    const Weighing* s, const int32_t* indices, const floating* values, double* room, Py_ssize_t n, Py_ssize_t last,
+    double whole, int norm, bint count, bint weigh, bint more,
+) noexcept nogil:
+    """Count the features of a row, and write its weighted values to `room`; return what they are divided by.
+
+    The next counts are fetched early, as they lie anywhere in memory, also those of later rows, up to indices[last].
+    All in one loop: the sum, which takes one value after the other, waits for memory and not for itself.
+    """
     cdef double total = 0
+    cdef uint32_t seen
     cdef Py_ssize_t k
-    if norm == BY_L1:
-        for k in range(n):
-            total += fabs(values[k])
-    elif norm == BY_L2:
-        for k in range(n):
-            total += values[k] * values[k]
+    for k in range(n):
+        prefetch(s.counts + indices[k + AHEAD if k + AHEAD < last else last])
+        seen = s.counts[indices[k]]
+        if count:
+            seen += seen != <uint32_t> MOST and not (more and values[k] == 0)
+            s.counts[indices[k]] = seen
+        if weigh:
+            room[k] = values[k] * (whole - log_of(1 + <int64_t> seen, s.known))
+            if norm == BY_L1:
+                total += fabs(room[k])
+            elif norm == BY_L2:
+                total += room[k] * room[k]
+    if norm == BY_L2:
         total = sqrt(total)
     return total if total != 0 else 1
+
+
+cdef double go_through_row(
+    const Weighing* s, const int32_t* indices, const floating* values, double* room, Py_ssize_t n, Py_ssize_t last,
+    double whole, bint more,
+) noexcept nogil:
+    # Constant arguments: the compiler makes a loop for each.
+    if s.count and s.weigh and s.norm == BY_L2 and not more:
+        return go_through(s, indices, values, room, n, last, whole, BY_L2, True, True, False)
+    if s.weigh and not s.count and s.norm == BY_L2:
+        return go_through(s, indices, values, room, n, last, whole, BY_L2, False, True, False)
+    return go_through(s, indices, values, room, n, last, whole, s.norm, s.count, s.weigh, more)
+
+
+cdef bint are_columns(const int32_t* indices, Py_ssize_t n, int64_t n_features) noexcept nogil:
+    """Whether all indices are below `n_features`, and none is below 0."""
+    cdef int32_t most = <int32_t> (n_features if n_features < INT32_MAX else INT32_MAX)
+    cdef int32_t outside = 0
+    cdef Py_ssize_t k
+    for k in range(n):
+        outside |= (indices[k] < 0) | (indices[k] >= most)
+    return not outside
 
 
 def weigh_rows(
@@ -75,7 +121,7 @@ def weigh_rows(
     cdef int64_t n_features = counts.shape[0]
     cdef int64_t known
     cdef double whole, length
-    cdef uint32_t seen
+    cdef Weighing s
     cdef bint more = extras.shape[0] > 0
     if more and extras.shape[0] < nnz:
         raise ValueError("there must be an extra for each value, or none")
@@ -84,27 +130,30 @@ def weigh_rows(
     for row in range(n_rows):
         if not 0 <= indptr[row] <= indptr[row + 1] <= nnz or indptr[row + 1] - indptr[row] > longest:
             raise ValueError("the bounds of the rows are not sound")
-    for k in range(nnz):
-        if not 0 <= indices[k] < n_features:
-            raise ValueError("a column is out of range")
+    if nnz and not are_columns(&indices[0], nnz, n_features):
+        raise ValueError("a column is out of range")
     known = know_logarithms(2 + n_documents + (n_rows if count else 0))
+    s = Weighing(NULL, known, norm, count, weigh)
+    if n_features:
+        s.counts = &counts[0]
     with nogil:
         for row in range(n_rows):
             start, n = indptr[row], indptr[row + 1] - indptr[row]
             n_documents += count
-            whole = 1 + log_of(1 + n_documents, known)
-            for k in range(n):               # the counts lie anywhere in memory, also those of the next row
-                if start + k + AHEAD < nnz:
-                    prefetch(&counts[indices[start + k + AHEAD]])
-                seen = counts[indices[start + k]]
-                if count and seen != <uint32_t> MOST and not (more and values[start + k] == 0):
-                    seen += 1
-                    counts[indices[start + k]] = seen
+            if not n:
                 if weigh:
-                    room[k] = values[start + k] * (whole - log_of(1 + <int64_t> seen, known))
-            if weigh:
-                length = length_of(&room[0], n, norm) if n else 1
+                    squares[row] = 0
+                continue
+            whole = 1 + log_of(1 + n_documents, known)
+            length = go_through_row(
+                &s, &indices[start], &values[start], &room[0], n, nnz - 1 - start, whole, more)
+            if not weigh:
+                continue
+            if more:
                 for k in range(n):
-                    values[start + k] = <floating> (room[k] / length + (<double> extras[start + k] if more else 0))
-                squares[row] = squared_length(&values[start], n) if n else 0
+                    values[start + k] = <floating> (room[k] / length + <double> extras[start + k])
+            else:
+                for k in range(n):           # + 0: a value is never -0
+                    values[start + k] = <floating> (room[k] / length + 0.0)
+            squares[row] = squared_length(&values[start], n)
     return n_documents

@@ -143,9 +143,11 @@ class HashingVectorizer(sklearn_text.HashingVectorizer):  # type: ignore[misc]
         hasher = _hasher(settings)
         if strings is None:
             utf8 = codecs.lookup(self.encoding).name == "utf-8"
-            parts = hash_slices(texts, _size(texts), partial(self._append, hasher, utf8), self.dtype, usable_cores)
+            size, append = _size(texts), partial(self._append, hasher, utf8)
         else:
-            parts = hash_slices(strings, strings.size, partial(_append_spans, hasher), self.dtype, usable_cores)
+            size, append = strings.size, partial(_append_spans, hasher)
+        documents = texts if strings is None else strings
+        parts = hash_slices(documents, size, hasher.room(size), append, self.dtype, usable_cores)
         return _matrix(*parts, settings.n_features)
 
     def _is_plain(self) -> bool:

@@ -34,6 +34,7 @@ cdef extern from "text/_publishing.h":
 cdef extern from "text/_vectors.h":
     bint cwlearn_wide
     bint cwlearn_has_avx2()
+    void cwlearn_prepare_vectors()
     int cwlearn_first_bit(uint64_t word) noexcept nogil
     uint64_t cwlearn_classify(
         const uint8_t* p, uint8_t* lowered, bint lowercase, bint by_space, uint64_t* others) noexcept nogil
@@ -42,10 +43,26 @@ cdef extern from "text/_vectors.h":
     void cwlearn_tails(
         uint32_t* out, const uint32_t* states, const uint32_t* quads, uint32_t mask, uint32_t size, Py_ssize_t n,
     ) noexcept nogil
-    Py_ssize_t cwlearn_words(
-        uint32_t* hashes, const uint8_t* text, const uint32_t* bounds, Py_ssize_t words, int low, int high,
-    ) noexcept nogil
     void cwlearn_keys(uint32_t* keys, uint32_t columns, uint32_t signs, Py_ssize_t n) noexcept nogil
+    Py_ssize_t cwlearn_sums(
+        uint32_t* columns, uint32_t* before, const uint32_t* keys, Py_ssize_t n, uint32_t signs) noexcept nogil
+
+cdef extern from "text/_edges.h":
+    Py_ssize_t cwlearn_edges(
+        uint32_t* edges, uint8_t* lowered, const uint8_t* p, Py_ssize_t size, bint lowercase, bint by_space,
+        Py_ssize_t* n_edges,
+    ) noexcept nogil
+
+cdef extern from "text/_word_hashes.h":
+    Py_ssize_t cwlearn_words(
+        uint32_t* hashes, Py_ssize_t stride, const uint8_t* text, const uint32_t* bounds, Py_ssize_t words, int low,
+        int high,
+    ) noexcept nogil
+
+cdef extern from "text/_sorting.h":
+    enum:
+        MOST_SORTED "CWLEARN_MOST_SORTED"
+    void cwlearn_sort(uint32_t* out, const uint32_t* keys, Py_ssize_t n) noexcept nogil
 
 cdef enum:
     CODE_POINTS = 0x110000
@@ -57,6 +74,7 @@ cdef enum:
     LONGEST = 1 << 30         # bytes of a document; places in it take 32 bits
     MOST_NGRAMS = 0x7FFFFFFF  # of a document, so that sums take 32 bits with their sign
     KNOWN_WEIGHTS = 256       # sums whose weights are in a table
+    PIECE = 2048              # bytes of ASCII that are taken apart at once
 
 cdef Py_ssize_t MOST_TEXT = 3 << 30          # bytes of what becomes of it
 
@@ -116,6 +134,7 @@ include "_ngrams.pxi"
 include "_columns.pxi"
 
 
+cwlearn_prepare_vectors()
 cwlearn_wide = cwlearn_has_avx2()
 
 
@@ -132,8 +151,8 @@ def murmur_of(bytes data):
     return <int32_t> murmur(<Place> PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
 
 
-cdef int collect_keys(const Plan* s, Work* w) noexcept nogil:
-    """Make the sorted keys of the n-grams of a document that is taken apart."""
+cdef int collect_columns(const Plan* s, Work* w) noexcept nogil:
+    """Make the columns of the n-grams of a document that is taken apart."""
     cdef bint fits
     if s.analyzer == WORDS:
         fits = add_word_ngrams(s, w)
@@ -143,7 +162,7 @@ cdef int collect_keys(const Plan* s, Work* w) noexcept nogil:
         fits = add_spans(s, w, 0, w.bounds.size, s.low)
     else:
         fits = add_bounded_ngrams(s, w)
-    return FINE if fits and w.keys.size <= MOST_NGRAMS and sort_keys(w, s.bits) else NO_MEMORY
+    return FINE if fits and w.keys.size <= MOST_NGRAMS and add_up(s, w) else NO_MEMORY
 
 
 cdef int next_document(
@@ -197,23 +216,20 @@ def hash_documents(
                 break
             status = next_document(s, &w, documents, number, False, &detail)
             if status == FINE:
-                status = collect_keys(s, &w)
+                status = collect_columns(s, &w)
             if status:
                 break
-            if w.keys.size > room - filled:
-                columns = count_columns(&w)
-                if columns > room - filled:
-                    status = NO_ROOM
-                    break
-            if w.keys.size:
-                columns = add_up(s, &w, &indices[filled], &values[filled], single)
-                if columns < 0:
+            columns = w.columns.size
+            if columns > room - filled:
+                status = NO_ROOM
+                break
+            squares[n_rows] = 0
+            if columns:
+                if not fill_row(s, &w, &indices[filled], &values[filled], single):
                     status = NO_MEMORY
                     break
                 squares[n_rows] = squared_length(&values[filled], columns)
                 filled += columns
-            else:
-                squares[n_rows] = 0
             n_rows += 1
             indptr[n_rows] = filled
             number += 1

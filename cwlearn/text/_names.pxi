@@ -50,11 +50,14 @@ cdef class Names:
             names.setdefault(<int32_t> entry.column, {})[text] = entry.count
         return names
 
+    cdef inline bint may_be_wanted(self, uint32_t column) noexcept nogil:
+        return self.filter[(column & ((1 << FILTER_BITS) - 1)) >> 3] >> (column & 7) & 1
+
     cdef bint is_wanted(self, uint32_t column) noexcept nogil:
         cdef Py_ssize_t low = 0
         cdef Py_ssize_t high = self.wanted.shape[0]
         cdef Py_ssize_t middle
-        if not self.filter[(column & ((1 << FILTER_BITS) - 1)) >> 3] >> (column & 7) & 1:
+        if not self.may_be_wanted(column):
             return False
         while low < high:
             middle = (low + high) // 2
@@ -112,30 +115,47 @@ cdef class Names:
         self.slots[place] = <uint32_t> self.n_entries
         return True
 
+    cdef bint count_words(self, const Plan* s, Work* w) noexcept nogil:
+        """Count the n-grams of all tokens.  They are hashed at once, and few of them are wanted."""
+        cdef const uint32_t* bounds = w.bounds.data
+        cdef const uint32_t* keys
+        cdef Py_ssize_t n, i
+        if not add_word_ngrams(s, w):
+            return False
+        keys = w.keys.data
+        for n in range(s.low, highest(s, w.bounds.size) + 1):
+            for i in range(w.bounds.size - n + 1):
+                if self.may_be_wanted(keys[i] >> 1) and not self.count(
+                    s, w.text.data + bounds[i], bounds[i + n] - 1 - bounds[i]
+                ):
+                    return False
+            keys += w.bounds.size - n + 1
+        return True
+
     cdef bint count_spans(
-        self, const Plan* s, const Work* w, Py_ssize_t first, Py_ssize_t length, int low, int gap,
+        self, const Plan* s, const Work* w, Py_ssize_t first, Py_ssize_t length, int low,
     ) noexcept nogil:
-        """Count the n-grams of `length` tokens or characters; `gap` bytes behind each do not belong to it."""
+        """Count the n-grams of `length` characters."""
         cdef const uint32_t* bounds = w.bounds.data + first
         cdef Py_ssize_t n, i
-        for n in range(low, (s.high if s.high < length else length) + 1):
+        for n in range(low, highest(s, length) + 1):
             for i in range(length - n + 1):
-                if not self.count(s, w.text.data + bounds[i], bounds[i + n] - gap - bounds[i]):
+                if not self.count(s, w.text.data + bounds[i], bounds[i + n] - bounds[i]):
                     return False
         return True
 
-    cdef bint count_all(self, const Plan* s, const Work* w) noexcept nogil:
+    cdef bint count_all(self, const Plan* s, Work* w) noexcept nogil:
         """Count the n-grams of a document that is taken apart."""
         cdef Py_ssize_t k, first, length
         if s.analyzer == WORDS:
-            return self.count_spans(s, w, 0, w.bounds.size, s.low, 1)
+            return self.count_words(s, w)
         if s.analyzer == CHARACTERS:
-            return self.count_spans(s, w, 0, w.bounds.size, s.low, 0)
+            return self.count_spans(s, w, 0, w.bounds.size, s.low)
         for k in range(w.pads.size - 1):
             first = w.pads.data[k]
             length = w.pads.data[k + 1] + 1 - first
             # A word that is shorter than all n-grams counts once.
-            if not self.count_spans(s, w, first, length, s.low if s.low < length else <int> length, 0):
+            if not self.count_spans(s, w, first, length, s.low if s.low < length else <int> length):
                 return False
         return True
 

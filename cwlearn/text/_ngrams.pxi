@@ -12,31 +12,47 @@ cdef inline Py_ssize_t count_ngrams(const Plan* s, Py_ssize_t length) noexcept n
     return (high - s.low + 1) * (2 * length - s.low - high + 2) // 2 if s.low <= high else 0
 
 
+cdef void hash_word(const Plan* s, Work* w, Py_ssize_t first) noexcept nogil:
+    """The n-grams that begin at a token, which share the state of the hash, without the last mixing."""
+    cdef const uint32_t* bounds = w.bounds.data + first
+    cdef Place data = w.text.data + bounds[0]
+    cdef uint32_t* key = w.keys.data + first
+    cdef uint32_t state = 0
+    cdef uint32_t done = 0
+    cdef uint32_t size
+    cdef Py_ssize_t n
+    for n in range(s.low, highest(s, w.bounds.size - first) + 1):
+        size = bounds[n] - 1 - bounds[0]
+        while done + 4 <= size:
+            state = advanced(state, four_bytes(data + done))
+            done += 4
+        key[0] = with_rest(state, four_bytes(data + done), size)
+        key += w.bounds.size - n + 1
+
+
 cdef bint add_word_ngrams(const Plan* s, Work* w) noexcept nogil:
-    """The n-grams that begin at a token share the state of the hash."""
+    """Hash eight tokens at once where that is possible, else one by one.
+
+    First come the keys of n-grams of `low` tokens, in the order of their first tokens, then those of one more token.
+    """
     cdef Py_ssize_t tokens = w.bounds.size
-    cdef Py_ssize_t n, i
-    cdef Py_ssize_t first = 0                # of the tokens that are taken one by one
     cdef Py_ssize_t count = count_ngrams(s, tokens)
-    cdef const uint32_t* bounds = w.bounds.data
-    cdef uint32_t* key
-    cdef Place data
-    cdef uint32_t state, size, done
-    if not reserve(&w.keys, count):
+    cdef Py_ssize_t i = 0
+    cdef Py_ssize_t behind
+    # The vectors have the places with a sign, and read a few bytes behind the text.
+    cdef bint short_text = w.text.size < <Py_ssize_t> 1 << 31
+    if not count:
+        return True
+    if not reserve(&w.keys, count) or not reserve(&w.text, 128):
         return False
-    if w.text.size < <Py_ssize_t> 1 << 31:   # so that the vectors can have the places with a sign
-        first = cwlearn_words(w.keys.data, w.text.data, bounds, tokens, s.low, s.high)
-    key = w.keys.data + first * (s.high - s.low + 1)
-    for i in range(first, tokens):
-        data = w.text.data + bounds[i]
-        state = done = 0
-        for n in range(s.low, highest(s, tokens - i) + 1):
-            size = bounds[i + n] - 1 - bounds[i]
-            while done + 4 <= size:
-                state = advanced(state, four_bytes(data + done))
-                done += 4
-            key[0] = with_rest(state, four_bytes(data + done), size)
-            key += 1
+    while i < tokens:
+        if short_text:
+            i += cwlearn_words(
+                w.keys.data + i, tokens - s.low + 1, w.text.data, w.bounds.data + i, tokens - i, s.low, s.high)
+        behind = i + 8 if i + 8 < tokens else tokens
+        while i < behind:
+            hash_word(s, w, i)
+            i += 1
     finish_keys(s, w.keys.data, count)
     w.keys.size = count
     return True

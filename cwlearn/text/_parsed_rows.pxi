@@ -35,13 +35,49 @@ cdef bint sorted_row(index_t* indices, floating* values, Py_ssize_t n) noexcept 
     return True
 
 
+cdef inline uint64_t hashed_index(index_t index, int bits) noexcept nogil:
+    return <uint64_t> index * GOLDEN >> (64 - bits)
+
+
+cdef bint hash_and_sort(index_t* indices, floating* values, Py_ssize_t n, int bits) noexcept nogil:
+    """Hash the indices and sort, eight at once; False, with nothing done, if that cannot be or three are equal.
+
+    The keys are hashed indices with the place of an entry behind each.  The sum of three values depends on their order,
+    which is that of `sorted_row`.
+    """
+    cdef uint32_t[MOST_SORTED] keys
+    cdef uint32_t[2 * MOST_SORTED + 64] in_order
+    cdef floating[MOST_SORTED] unsorted
+    cdef int shift = 64 - zeros_above(<uint64_t> n)      # bits of a place
+    cdef uint32_t mask = (<uint32_t> 1 << shift) - 1
+    cdef uint32_t equal = 0
+    cdef Py_ssize_t k
+    if not sorts_at_once or n > MOST_SORTED or bits + shift > 32:
+        return False
+    for k in range(n):
+        keys[k] = <uint32_t> (hashed_index(indices[k], bits) << shift) | <uint32_t> k
+    sort_keys(in_order, keys, n)
+    for k in range(n - 2):
+        equal |= (in_order[k] ^ in_order[k + 2]) <= mask
+    if equal:
+        return False
+    memcpy(unsorted, values, n * sizeof(floating))
+    for k in range(n):
+        indices[k] = <index_t> (in_order[k] >> shift)
+        values[k] = unsorted[in_order[k] & mask]
+    return True
+
+
 cdef Py_ssize_t hashed_row(index_t* indices, floating* values, Py_ssize_t n, int bits) noexcept nogil:
     """Hash the indices to `bits` bits, sort, and add up the values of equal ones; return how many are left."""
     cdef Py_ssize_t k
     cdef Py_ssize_t kept = 0
-    for k in range(n):
-        indices[k] = <index_t> (<uint64_t> indices[k] * GOLDEN >> (64 - bits))
-    sorted_row(indices, values, n)
+    if not hash_and_sort(indices, values, n, bits):
+        for k in range(n):
+            indices[k] = <index_t> hashed_index(indices[k], bits)
+        sorted_row(indices, values, n)
+    if rising(indices, n):
+        return n
     for k in range(1, n):
         if indices[k] == indices[kept]:
             values[kept] += values[k]

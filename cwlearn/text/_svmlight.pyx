@@ -33,6 +33,19 @@ cdef extern from "_svmlight.h":
     double rounded_by_libc "cwlearn_strtod" (const char* text) noexcept nogil
     uint64_t little_endian "cwlearn_little_endian" (uint64_t word) noexcept nogil
 
+cdef extern from "_sorting.h":
+    """
+    #if defined(__AVX2__) && defined(__GNUC__) && defined(__x86_64__)
+    #define cwlearn_sorts_at_once 1
+    #else
+    #define cwlearn_sorts_at_once 0
+    #endif
+    """
+    enum:
+        MOST_SORTED "CWLEARN_MOST_SORTED"
+    bint sorts_at_once "cwlearn_sorts_at_once"
+    void sort_keys "cwlearn_sort" (uint32_t* out, const uint32_t* keys, Py_ssize_t n) noexcept nogil
+
 cdef extern from "_subnormals.h":
     unsigned int keep_subnormals "cwlearn_keep_subnormals" () noexcept nogil
     void as_before "cwlearn_as_before" (unsigned int before) noexcept nogil

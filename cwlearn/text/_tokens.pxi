@@ -6,6 +6,8 @@ cdef struct Work:             # where a document is worked on
     Numbers pads              # characters within word boundaries: which of them are the spaces around words
     Numbers keys              # of n-grams: 2 * column + (1 if its sign is negative)
     Numbers spare
+    Numbers columns           # distinct ones, in rising order
+    Numbers sums              # of their keys, with a sign
     Numbers quads             # of characters: the four bytes from each on
     Numbers states            # of their hashes
     Doubles weights           # in float64, before they are rounded
@@ -21,6 +23,8 @@ cdef void free_work(Work* w) noexcept nogil:
     free(w.pads.data)
     free(w.keys.data)
     free(w.spare.data)
+    free(w.columns.data)
+    free(w.sums.data)
     free(w.quads.data)
     free(w.states.data)
     free(w.weights.data)
@@ -46,46 +50,68 @@ cdef inline void close_token(const Plan* s, Work* w, int least) noexcept nogil:
     w.characters = 0
 
 
+cdef inline void copy_token(uint8_t* out, Place token, Py_ssize_t size) noexcept nogil:
+    """Copy more than there is, perhaps, which is faster than the right number of bytes."""
+    memcpy(out, token, 16)
+    if size > 16:
+        memcpy(out + 16, token + 16, size - 16)
+
+
+cdef inline void go_on(Work* w, Place token, Py_ssize_t size) noexcept nogil:
+    """Go on with the token that is open; there is room for it."""
+    copy_token(w.text.data + w.text.size, token, size)
+    w.text.size += size
+    w.characters += size
+
+
+cdef void add_tokens(
+    const Plan* s, Work* w, Place text, const uint32_t* edges, Py_ssize_t n, int least,
+) noexcept nogil:
+    """Add the tokens between pairs of edges, as `close_token` does; none is open, and there is room for them."""
+    cdef uint8_t* begin = w.text.data
+    cdef uint8_t* out
+    cdef uint32_t* bounds = w.bounds.data + w.bounds.size
+    cdef bint has_stop_words = s.has_stop_words
+    cdef Py_ssize_t at = w.start
+    cdef Py_ssize_t k, size, kept
+    for k in range(0, n, 2):
+        size = <Py_ssize_t> edges[k + 1] - <Py_ssize_t> edges[k]
+        out = begin + at
+        copy_token(out, text + edges[k], size)
+        kept = (least - 1 - size) >> 63      # -1 or 0, without a branch: no processor would foresee short tokens
+        if has_stop_words and is_stop_word(s, out, size):
+            kept = 0
+        out[size] = c" "
+        bounds[0] = <uint32_t> at
+        bounds -= kept
+        at += (size + 1) & kept
+    w.bounds.size = bounds - w.bounds.data
+    w.start = w.text.size = at
+
+
 cdef Place take_ascii(const Plan* s, Work* w, Place p, Place end, bint by_space, int least) noexcept nogil:
     """Make tokens of ASCII; return where it ends.  There is room for all of it."""
-    cdef uint8_t[64] rest
-    cdef uint8_t[64 + 16] lowered
-    cdef uint64_t letters, others, ahead
-    cdef uint8_t* out
-    cdef int size, at, run, k
+    cdef uint8_t[PIECE + 80] lowered
+    cdef uint32_t[PIECE + 80] edges
+    cdef Py_ssize_t size, taken, first, n
+    cdef bint still_open
     while p < end:
-        size = 64
-        if end - p < 64:
-            size = <int> (end - p)
-            memcpy(rest, p, size)
-            letters = cwlearn_classify(rest, lowered, s.lowercase, by_space, &others)
-            letters &= (<uint64_t> 1 << size) - 1
-            others &= (<uint64_t> 1 << size) - 1
-        else:
-            letters = cwlearn_classify(p, lowered, s.lowercase, by_space, &others)
-        if others:
-            size = cwlearn_first_bit(others)
-            letters &= (<uint64_t> 1 << size) - 1
-        at = 0
-        while at < size:
-            ahead = letters >> at
-            if not ahead & 1:
-                if w.characters:
-                    close_token(s, w, least)
-                if not ahead:
-                    break
-                at += cwlearn_first_bit(ahead)
-                ahead = letters >> at
-            run = 64 - at if ~ahead == 0 else cwlearn_first_bit(~ahead)
-            out = w.text.data + w.text.size
-            memcpy(out, lowered + at, 16)    # more than there are, perhaps, which is faster than the right number
-            for k in range(16, run, 16):
-                memcpy(out + k, lowered + at + k, 16)
-            w.text.size += run
-            w.characters += run
-            at += run
-        p += size
-        if others:
+        size = end - p if end - p < PIECE else PIECE
+        taken = cwlearn_edges(edges, lowered, p, size, s.lowercase, by_space, &n)
+        first = 0
+        if w.characters and taken:
+            if n and edges[0] == 0:
+                go_on(w, lowered, edges[1])
+                first = 2
+            if first == 0 or edges[1] < taken:
+                close_token(s, w, least)
+        if n > first:
+            still_open = edges[n - 1] == taken           # or ends just there
+            add_tokens(s, w, lowered, edges + first, n - first - 2 * still_open, least)
+            if still_open:
+                go_on(w, lowered + edges[n - 2], taken - edges[n - 2])
+        p += taken
+        if taken < size:
             break
     return p
 

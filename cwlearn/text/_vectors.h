@@ -70,6 +70,20 @@ static inline uint64_t cwlearn_classify(const uint8_t *p, uint8_t *lowered, int 
 }
 #endif
 
+/* By byte: the places of its bits that are set, the lowest first. */
+static uint64_t cwlearn_places_of_bits[256];
+
+static void cwlearn_prepare_vectors(void) {
+    int byte, bit;
+    for (byte = 0; byte < 256; byte++) {
+        int count = 0;
+        uint64_t places = 0;
+        for (bit = 0; bit < 8; bit++)
+            if (byte >> bit & 1) places |= (uint64_t) bit << 8 * count++;
+        cwlearn_places_of_bits[byte] = places;
+    }
+}
+
 /* Parts of MurmurHash3 for many hashes at once.  There are 32-bit products in each, for which AVX2 has an instruction. */
 #if defined(__GNUC__)
 #define CWLEARN_INLINE static inline __attribute__((always_inline))
@@ -142,54 +156,55 @@ attributes static void cwlearn_keys##suffix(uint32_t *keys, uint32_t columns, ui
 static int cwlearn_wide = 0;            /* whether AVX2 is used */
 CWLEARN_VARIANT(_anywhere, )
 #if defined(__GNUC__) && defined(__x86_64__)
+#include <immintrin.h>
 CWLEARN_VARIANT(_avx2, __attribute__((target("avx2"))))
 
-/* Hashes, up to their last mixing, of the n-grams of `low` to `high` words that begin at the first words of a text, eight
-   words at once; return at how many words.  `bounds` says where each word begins, and where the text ends; one character
-   stands behind every word.  Three bytes behind the text are read.  The n-grams of a word share the state of the hash. */
-#include <immintrin.h>
-__attribute__((target("avx2"))) static ptrdiff_t cwlearn_words_avx2(
-    uint32_t *hashes, const uint8_t *text, const uint32_t *bounds, ptrdiff_t words, int low, int high) {
-#define CWLEARN_ROTATED8(x, bits) _mm256_or_si256(_mm256_slli_epi32(x, bits), _mm256_srli_epi32(x, 32 - (bits)))
-#define CWLEARN_MIXED8(k) _mm256_mullo_epi32( \
-    CWLEARN_ROTATED8(_mm256_mullo_epi32(k, _mm256_set1_epi32((int) 0xcc9e2d51u)), 15), _mm256_set1_epi32(0x1b873593))
-    const __m256i one = _mm256_set1_epi32(1), four = _mm256_set1_epi32(4), plus = _mm256_set1_epi32((int) 0xe6546b64u);
-    ptrdiff_t first;
-    int n;
-    for (first = 0; first + 7 + high <= words; first += 8) {
-        const __m256i begin = _mm256_loadu_si256((const __m256i *) (bounds + first));
-        __m256i state = _mm256_setzero_si256(), at = begin;
-        for (n = low; n <= high; n++) {
-            const __m256i end = _mm256_sub_epi32(_mm256_loadu_si256((const __m256i *) (bounds + first + n)), one);
-            const __m256i last = _mm256_sub_epi32(end, four);       /* where the last whole block may begin */
-            __m256i rest, mask;
-            for (;;) {
-                const __m256i over = _mm256_cmpgt_epi32(at, last);
-                __m256i next;
-                if (_mm256_movemask_epi8(over) == -1) break;
-                next = _mm256_i32gather_epi32((const int *) text, at, 1);
-                next = _mm256_xor_si256(state, CWLEARN_MIXED8(next));
-                next = CWLEARN_ROTATED8(next, 13);
-                next = _mm256_add_epi32(_mm256_add_epi32(next, _mm256_slli_epi32(next, 2)), plus);
-                state = _mm256_blendv_epi8(next, state, over);
-                at = _mm256_add_epi32(at, _mm256_andnot_si256(over, four));
-            }
-            mask = _mm256_sub_epi32(_mm256_sllv_epi32(one, _mm256_slli_epi32(_mm256_sub_epi32(end, at), 3)), one);
-            rest = _mm256_and_si256(_mm256_i32gather_epi32((const int *) text, at, 1), mask);
-            rest = _mm256_xor_si256(_mm256_xor_si256(state, CWLEARN_MIXED8(rest)), _mm256_sub_epi32(end, begin));
-            _mm256_storeu_si256((__m256i *) hashes, rest);
-            hashes += 8;
+
+/* Columns of sorted keys, and what stands before the first key of each: the sum of all keys before it, each 1, or -1 if it is
+   odd and `signs` is set.  Return how many columns there are; behind the last one stands the sum of all keys, and seven more
+   numbers are written.  Seven keys behind the last one are read. */
+__attribute__((target("avx2,popcnt"))) static ptrdiff_t cwlearn_sums_avx2(
+    uint32_t *columns, uint32_t *before, const uint32_t *keys, ptrdiff_t n, uint32_t signs) {
+    const __m256i one = _mm256_set1_epi32(1), zero = _mm256_setzero_si256();
+    const __m256i last = _mm256_set1_epi32(7), sign = _mm256_set1_epi32(signs ? 1 : 0);
+    const __m256i before_it = _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6);
+    __m256i total = zero, turned = _mm256_set1_epi32(n ? (int) (keys[0] ^ 2) : 0);  /* another column */
+    ptrdiff_t i, count = 0;
+    for (i = 0; i < n; i += 8) {
+        const __m256i key = _mm256_loadu_si256((const __m256i *) (keys + i));
+        const __m256i next_turned = _mm256_permutevar8x32_epi32(key, before_it);
+        const __m256i other = _mm256_blend_epi32(next_turned, turned, 1);       /* the key before each */
+        const __m256i same = _mm256_cmpeq_epi32(_mm256_srli_epi32(_mm256_xor_si256(key, other), 1), zero);
+        unsigned is_new = 255 ^ (unsigned) _mm256_movemask_ps(_mm256_castsi256_ps(same));
+        const __m256i negative = _mm256_and_si256(key, sign);
+        const __m256i step = _mm256_sub_epi32(one, _mm256_add_epi32(negative, negative));
+        __m256i sum = _mm256_add_epi32(step, _mm256_slli_si256(step, 4)), order;
+        sum = _mm256_add_epi32(sum, _mm256_slli_si256(sum, 8));        /* of up to four keys */
+        sum = _mm256_add_epi32(                                     /* and of the first four, in the second half */
+            sum, _mm256_shuffle_epi32(_mm256_permute2x128_si256(sum, sum, 0x08), 0xFF));
+        if (n - i < 8) is_new &= (1u << (n - i)) - 1;
+        order = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *) &cwlearn_places_of_bits[is_new]));
+        _mm256_storeu_si256(
+            (__m256i *) (columns + count), _mm256_srli_epi32(_mm256_permutevar8x32_epi32(key, order), 1));
+        _mm256_storeu_si256(
+            (__m256i *) (before + count),
+            _mm256_permutevar8x32_epi32(_mm256_add_epi32(total, _mm256_sub_epi32(sum, step)), order));
+        count += _mm_popcnt_u32(is_new);
+        if (n - i <= 8) {
+            uint32_t sums[8];
+            _mm256_storeu_si256((__m256i *) sums, _mm256_add_epi32(total, sum));
+            before[count] = sums[n - i - 1];
         }
+        total = _mm256_add_epi32(total, _mm256_permutevar8x32_epi32(sum, last));
+        turned = next_turned;
     }
-    return first;
-#undef CWLEARN_ROTATED8
-#undef CWLEARN_MIXED8
+    return count;
 }
-#define cwlearn_words(...) (cwlearn_wide ? cwlearn_words_avx2(__VA_ARGS__) : 0)
+#define cwlearn_sums(...) cwlearn_sums_avx2(__VA_ARGS__)
 #define cwlearn_has_avx2() (__builtin_cpu_supports("avx2") != 0)
 #define CWLEARN_CHOOSE(name, ...) (cwlearn_wide ? name##_avx2(__VA_ARGS__) : name##_anywhere(__VA_ARGS__))
 #else
-#define cwlearn_words(...) 0
+#define cwlearn_sums(...) 0             /* never called */
 #define cwlearn_has_avx2() 0
 #define CWLEARN_CHOOSE(name, ...) name##_anywhere(__VA_ARGS__)
 #endif

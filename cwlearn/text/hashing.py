@@ -193,7 +193,7 @@ class Hasher:
         last = len(documents) if stop is None else stop
         if not 0 <= first <= last <= len(documents):
             raise ValueError(f"there are no documents {first} to {last}: there are {len(documents)}")
-        rows.reserve(last - first, self._room(documents.size * (last - first) // max(1, len(documents))))
+        rows.reserve(last - first, self.room(documents.size * (last - first) // max(1, len(documents))))
         bad: list[tuple[int, int]] = []
 
         def step(part: Documents, start: int, end: int) -> tuple[int, int, int]:
@@ -262,7 +262,7 @@ class Hasher:
                     return number
                 number += 1
 
-    def _room(self, size: int) -> int:
+    def room(self, size: int) -> int:
         """About how many entries so many bytes of text have."""
         low, high = self.settings.ngram_range
         return size * min(high - low + 1, 8) // BYTES_AN_ENTRY[self.settings.analyzer] + 64

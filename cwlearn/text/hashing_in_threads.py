@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from cwlearn.text.hashing import GrowingRows
 
 MOST_DOCUMENTS = 256  # in a slice
+MOST_ENTRIES = 1 << 17  # about, in a slice: they stay in the cache until they are copied
 LEAST_SIZE = 100_000  # characters that are worth a second thread
 
 Arrays = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]  # indptr, indices, values
@@ -158,13 +159,16 @@ class _Work:
         return True
 
 
-def hash_slices(documents: Sliceable, size: int, append: Append, dtype: Any, threads: Callable[[], int]) -> Arrays:
+def hash_slices(
+    documents: Sliceable, size: int, entries: int, append: Append, dtype: Any, threads: Callable[[], int]
+) -> Arrays:
     """`indptr`, `indices` and `values` of the rows that `append` makes of slices of the documents.
 
-    `size` is about how many characters all documents have.
+    `size` is about how many characters all documents have, `entries` how many entries their rows have.
     """
     wanted = threads() if size >= LEAST_SIZE else 1
-    step = max(1, min(MOST_DOCUMENTS, len(documents) // (8 * wanted)))
+    n = len(documents)
+    step = max(1, min(MOST_DOCUMENTS, n // (8 * wanted), n * MOST_ENTRIES // max(1, entries)))
     work = _Work(documents, step, append, dtype)
     if (workers := min(wanted, work.n_slices)) == 1:
         work.run()

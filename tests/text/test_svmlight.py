@@ -501,6 +501,29 @@ def test_hashed_columns_follow_the_formula_and_values_that_meet_are_added(tmp_pa
         assert_same(read_svmlight(path, hash_bits=hash_bits, threads=threads)[:1], [X])
 
 
+@pytest.mark.parametrize("hash_bits", [4, 10, 18, 22, 26, 31])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_hashed_rows_of_any_length_rise_and_are_the_same_bits_in_all_forms(hash_bits, dtype):
+    """Long rows, and those in which three indices meet, are sorted in another way."""
+    rng = np.random.default_rng(hash_bits)
+    rows = [
+        np.unique(rng.integers(0, 10**8, size))
+        for size in (0, 1, 2, 3, 7, 8, 9, 60, 63, 64, 65, 500, 1023, 1024, 1025, 2047, 2048, 2049, 4000)
+    ]
+    values = [rng.integers(1, 1000, len(row)) for row in rows]  # so small that their sums are exact
+    lines = [
+        "1" + "".join(f" {index}:{value}" for index, value in zip(*pair, strict=True))
+        for pair in zip(rows, values, strict=True)
+    ]
+    found = parse("".join(f"{line}\n" for line in lines).encode(), hash_bits=hash_bits, dtype=dtype, wide=False)
+    bounds = found.indptr.tolist()
+    for (start, stop), row, of in zip(itertools.pairwise(bounds), rows, values, strict=True):
+        hashed = row.astype(np.uint64) * np.uint64(GOLDEN) >> np.uint64(64 - hash_bits)
+        columns, places = np.unique(hashed, return_inverse=True)
+        assert_array_equal(found.indices[start:stop], columns)
+        assert_array_equal(found.values[start:stop], np.bincount(places, of, len(columns)))
+
+
 def test_hashing_takes_indices_as_written_and_still_refuses_one_twice(tmp_path):
     path = written(tmp_path / "a", b"1 3:1\n")
     columns = [read_svmlight(path, hash_bits=20, zero_based=base)[0].indices.tolist() for base in (True, False, "auto")]
