@@ -25,6 +25,7 @@ SUITES = {
     "distributed": "merged models against one model, and two workers against one",
     "documents": "from 1 GB of JSON lines to a model, against scikit-learn, Vowpal Wabbit and fastText",
     "text_quality": "the defaults for documents against scikit-learn's TfidfVectorizer and classifiers (half an hour)",
+    "calibration": "probabilities against CalibratedClassifierCV and LogisticRegression (a quarter of an hour)",
     "defaults": "the defaults against the best setting of a grid, on real data",
 }
 MODULES = {"import": "startup"}  # where the name of a suite cannot be that of its module
