@@ -4,7 +4,8 @@
 
 Every data set is learned as raw counts and as rows of unit length, with right labels and with 10 % wrong ones (in the
 test rows, too, so that a probability of 0.9 is right where a model knows all).  Two thirds of the rows, at most --rows
-(with more than two labels: half of that), are learned; the others test, 10,000 at most.  ECE is the expected calibration error of the predicted label in 15 bins.
+(with more than two labels: half of that), are learned; the others test, 10,000 at most.  ECE is the expected
+calibration error of the predicted label in 15 bins.
 """
 
 from __future__ import annotations

@@ -22,9 +22,9 @@ def add_report(report: Report, results: Sequence[Any], sources: Sequence[str]) -
     report.say(
         "# Calibration, measured\n\n`python -m bench calibration`\n\nLog loss and expected calibration error (ECE, 15 "
         "bins) on rows that were not learned. *Ours* is `predict_proba`; *uncalibrated* is the papers' distribution, "
-        "`label_distribution`; *five folds* is scikit-learn's `CalibratedClassifierCV(cv=5)` around the same classifier; "
-        "*LR* is `LogisticRegression` with C chosen on a fifth of the rows. Means over all data sets (with 0 and 10 % wrong "
-        "labels; as they are and with rows of length 1)."
+        "`label_distribution`; *five folds* is scikit-learn's `CalibratedClassifierCV(cv=5)` around the same "
+        "classifier; *LR* is `LogisticRegression` with C chosen on a fifth of the rows. Means over all data sets (with 0 "
+        "and 10 % wrong labels; as they are and with rows of length 1)."
     )
     regression = {_data(r): r for r in results if r.source == "tuned"}
     _add_aims(report, results, regression)
@@ -106,8 +106,8 @@ def _cell(some: Sequence[Any], number: str, digits: str) -> str:
 
 def _add_sources(report: Report, results: Sequence[Any], sources: Sequence[str]) -> None:
     report.say(
-        "## Whose margins\n\nWith several epochs: margins of rows that the model has learned before, of a fifth of the rows "
-        "that comes in with the last epoch, or with the last three. Means of log loss / ECE / error."
+        "## Whose margins\n\nWith several epochs: margins of rows that the model has learned before, of a fifth of the "
+        "rows that comes in with the last epoch, or with the last three. Means of log loss / ECE / error."
     )
     lines = []
     for rule, several in dict.fromkeys((r.rule, r.several) for r in results if r.source in sources):

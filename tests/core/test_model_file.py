@@ -532,6 +532,7 @@ def test_m09_e12_a_model_of_every_version_gives_its_recorded_scores():
     for _ in range(2):
         anew.learn(rows_of(X, anew), y)
     assert anew.state.cells.tobytes() == learner.state.cells.tobytes()
+    assert learner.calibration is None, "version 1 had none"
 
 
 def test_m14_links_stay_and_folders_and_pipes_are_refused(learner, saved, tmp_path):
