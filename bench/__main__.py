@@ -26,6 +26,7 @@ SUITES = {
     "documents": "from 1 GB of JSON lines to a model, against scikit-learn, Vowpal Wabbit and fastText",
     "text_quality": "the defaults for documents against scikit-learn's TfidfVectorizer and classifiers (half an hour)",
     "choosing": "AutoClassifier against the slow way to choose, and against tuned rivals (an hour)",
+    "calibration": "probabilities against CalibratedClassifierCV and LogisticRegression (a quarter of an hour)",
     "defaults": "the defaults against the best setting of a grid, on real data",
 }
 MODULES = {"import": "startup"}  # where the name of a suite cannot be that of its module

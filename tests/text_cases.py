@@ -158,6 +158,7 @@ def bits(learner: Any) -> tuple[Any, ...]:
         learner.state.dtype.str,
         *((name, array.shape, array.tobytes()) for name, array in arrays.items()),
         learner.statistics,
+        learner.calibration,
         learner.classes.tolist(),
     )
 

@@ -922,9 +922,28 @@ def test_inspect_tells_what_is_in_a_model(text, tmp_path):
         assert weight["weight"] == mean[weight["feature"]]
         assert weight["deviation"] == pytest.approx(np.sqrt(variance[weight["feature"]]))
         assert weight["label"] == ("+1" if weight["weight"] > 0 else "-1")
+    known = learner.calibration
+    assert facts["calibration"]["rows"] == known.observed == 61
+    assert facts["calibration"]["uses"] == ("margin / deviation" if known.uses_deviation else "margin")
+    assert (facts["calibration"]["slope"], facts["calibration"]["shift"]) == known.best.line
+    assert not facts["calibration"]["held_back"]
     words = succeed("inspect", model, "--top", 3).out
+    assert "calibrated on 61 rows before they were learned, by margin" in words
     assert "cw (confidence 0.8, form variance, projection kl, covariance diagonal, average no), float64" in words
     assert len(words.partition("deviation")[2].splitlines()) == 1 + 3
+
+
+def test_a_model_of_version_1_is_not_calibrated_and_says_so(tmp_path):
+    model = Path(__file__).parents[1] / "core" / "golden" / "version-1.npz"
+    (tmp_path / "data.svm").write_text("1 1:1\n-1 2:1\n")
+    assert "calibrated no" in succeed("inspect", model).out
+    assert succeed("inspect", model, "--json").json["calibration"] is None
+    score = [tmp_path / "data.svm", "-m", model]
+    for words in (["predict", *score, "--proba"], ["evaluate", *score]):
+        outcome = succeed(*words)
+        assert outcome.err.count("has no calibration, as models of older versions") == 1
+        assert not succeed(*words, "--quiet").err
+    assert not succeed("predict", tmp_path / "data.svm", "-m", model).err
 
 
 def test_inspect_shows_the_averaged_weights_that_predict(text, tmp_path):

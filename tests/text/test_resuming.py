@@ -194,6 +194,28 @@ def test_a_checkpoint_goes_on_to_the_bits_of_the_run_that_was_not_interrupted(mo
 
 
 @pytest.mark.usefixtures("small_steps")
+@pytest.mark.parametrize("memory", [[], ["--memory", SMALL]])
+@pytest.mark.parametrize("blocks", [20, 220, 300])
+def test_a_checkpoint_of_any_epoch_goes_on_to_the_same_calibration(blocks, memory, tmp_path, interrupt):
+    """Of some 600 rows four fifths are in the first two of five epochs: it stops there, in the third, and later."""
+    text = tmp_path / "data.svm"
+    text.write_text(random_text(600, seed=5))
+    words = ["train", text, "-m", tmp_path / "m.npz", "--epochs", 5, "--seed", 4, *memory, "--quiet"]
+    succeed(*words)
+    expected = (tmp_path / "m.npz").read_bytes()
+    assert model_file.load(tmp_path / "m.npz").calibration.settled == 1
+    (tmp_path / "m.npz").unlink()
+    interrupt(blocks)
+    assert cwlearn(*words, "--checkpoint", 60).status == 130
+    checkpoint = model_file.load(tmp_path / "m.npz.checkpoint")
+    done = checkpoint.unfinished["done"]
+    assert (done < 900, done > 1000) == (blocks == 20, blocks > 20)
+    assert (checkpoint.calibration is not None) == (blocks > 20)
+    succeed(*words, "--checkpoint", 60, "--resume", tmp_path / "m.npz.checkpoint")
+    assert (tmp_path / "m.npz").read_bytes() == expected
+
+
+@pytest.mark.usefixtures("small_steps")
 def test_checkpoints_are_kept_so_often_and_removed_at_the_end(text, tmp_path, monkeypatch):
     saved = []
     original = model_file.save
