@@ -86,6 +86,13 @@ cdef inline void add_to_average(
         average[j + 1] += rounds * change_of_mean(row, k + 1, cells[2 * j + 2], alpha, fixed)
 
 
+cdef inline void prefetch_averages(const double* average, const index_t* later, Py_ssize_t nnz) noexcept nogil:
+    """Prefetch the averages of a later row, as `load_row` does its cells."""
+    cdef Py_ssize_t k
+    for k in range(nnz):
+        prefetch(average + <Py_ssize_t> later[k] + 1)
+
+
 cdef inline Py_ssize_t rows_ahead(Py_ssize_t n_rows, Py_ssize_t nnz, size_t state_bytes) noexcept nogil:
     """The number of rows with CELLS_AHEAD nonzeros; 0 for a state in the cache."""
     if state_bytes <= CACHE_BYTES or nnz == 0:
@@ -132,6 +139,8 @@ cdef inline Outcome learn_row(
     cdef Gaussian margin
     cdef Step step
     cdef Outcome outcome = Outcome(False, False, False, False, 0, 0)
+    if average != NULL:
+        prefetch_averages(average, <const index_t*> upcoming.indices, upcoming.nnz)
     if not load_row(row, cells, n_features, indices, values, nnz, rule.bias, upcoming):
         return outcome
     margin = measure(row, rule, shift)
