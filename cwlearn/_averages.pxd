@@ -6,7 +6,7 @@ of the means is mu - average / T.
 
 from libc.stdint cimport int64_t, uint64_t
 
-from cwlearn._cells cimport Row, change_of_mean, floating, index_t
+from cwlearn._cells cimport Row, change_of_mean, floating, index_t, prefetch
 
 
 cdef inline void add_to_average(
@@ -22,6 +22,13 @@ cdef inline void add_to_average(
         if j >= n_features:
             return
         average[j + 1] += rounds * change_of_mean(row, k + 1, cells[2 * j + 2], alpha, fixed)
+
+
+cdef inline void prefetch_averages(const double* average, const index_t* later, Py_ssize_t nnz) noexcept nogil:
+    """Prefetch the averages of a later row, as `load_row` does its cells."""
+    cdef Py_ssize_t k
+    for k in range(nnz):
+        prefetch(average + <Py_ssize_t> later[k] + 1)
 
 
 cdef inline double lag_of(

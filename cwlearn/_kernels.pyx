@@ -8,7 +8,7 @@ from libc.math cimport NAN, isfinite
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
 
-from cwlearn._averages cimport add_to_average, lag_of
+from cwlearn._averages cimport add_to_average, lag_of, prefetch_averages
 from cwlearn._calibration cimport CALIBRATION_DOUBLES, Calibration, is_observed, observe_labels, observe_two
 from cwlearn._cells cimport (
     Gaussian, Outcome, Row, Rule, Upcoming, floating, index_t, is_sound, load_row, margin_of, measure,
@@ -121,6 +121,8 @@ cdef inline Outcome learn_row(
     cdef Gaussian margin
     cdef Step step
     cdef Outcome outcome = Outcome(False, False, False, False, 0, 0, Gaussian(0, 0))
+    if average != NULL:
+        prefetch_averages(average, <const index_t*> upcoming.indices, upcoming.nnz)
     if not load_row(row, cells, n_features, indices, values, nnz, rule.bias, upcoming):
         return outcome
     margin = measure(row, rule, shift)

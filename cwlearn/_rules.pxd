@@ -159,7 +159,7 @@ cdef inline Step bayesian_logistic(double m, double v, double C) noexcept nogil:
 cdef inline Step probit(double m, double v, double C) noexcept nogil:
     """Moment matching with the likelihood Phi(m / beta), beta^2 = 1 / C (Graepel et al. 2010, eq. 9-12).
 
-    With sigma^2 = beta^2 + v and t = m / sigma: V = phi(t) / Phi(t) and W = V (V + t), the mean moves by V / sigma along
+    With sigma^2 = beta^2 + v, t = m / sigma, V = phi(t) / Phi(t) and W = V (V + t), the mean moves by V / sigma along
     Sx, and S loses W / sigma^2 (Sx)(Sx)' = gain / (1 + gain v) (Sx)(Sx)', so that gain = W / (beta^2 + v (1 - W)).
     Below t = -5 the differences V + t and 1 - W cancel.  There, V + t = K_1 in Laplace's continued fraction
     K_j = j / (K_j+1 - t), and 1 - W = K_1 (K_2 - K_1).

@@ -24,17 +24,8 @@ from scipy.special import erfcx
 
 FIRST_ORDER = ("perceptron", "pa", "pa-i", "pa-ii", "logistic-sgd", "hinge-sgd")
 SECOND_ORDER = (
-    "cw-variance",
-    "cw-stdev",
-    "scw-i",
-    "scw-ii",
-    "arow",
-    "nherd",
-    "sop",
-    "bayesian-logistic",
-    "probit",
-    "rls",
-)
+    "cw-variance", "cw-stdev", "scw-i", "scw-ii", "arow", "nherd", "sop", "bayesian-logistic", "probit", "rls",
+)  # fmt: skip
 COVARIANCES = ("fixed", "kl", "l2", "exact", "inclusive")
 LARGEST = 1e300  # of alpha and g: keeps them finite when the variances have all but vanished
 

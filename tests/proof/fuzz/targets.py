@@ -165,6 +165,7 @@ RULES = (
     rules.SOP(),
     rules.PassiveAggressive(average=True),
     rules.AROW(covariance="full"),
+    rules.FTRL(l1=0.1),
 )
 
 
