@@ -138,6 +138,9 @@ cdef bint add_up(const Plan* s, Work* w) noexcept nogil:
     cdef Py_ssize_t n = w.keys.size
     cdef Py_ssize_t i
     cdef uint32_t* sums
+    w.columns.size = 0
+    if not n:
+        return True
     if not reserve(&w.columns, n + 8) or not reserve(&w.sums, n + 8) or not sort_keys(w, s.bits):
         return False
     sums = w.sums.data
