@@ -23,8 +23,8 @@ def add_report(report: Report, results: Sequence[Any], sources: Sequence[str]) -
         "# Calibration, measured\n\n`python -m bench calibration`\n\nLog loss and expected calibration error (ECE, 15 "
         "bins) on rows that were not learned. *Ours* is `predict_proba`; *uncalibrated* is the papers' distribution, "
         "`label_distribution`; *five folds* is scikit-learn's `CalibratedClassifierCV(cv=5)` around the same "
-        "classifier; *LR* is `LogisticRegression` with C chosen on a fifth of the rows. Means over all data sets (with 0 "
-        "and 10 % wrong labels; as they are and with rows of length 1)."
+        "classifier; *LR* is `LogisticRegression` with C chosen on a fifth of the rows. Means over all data sets (with "
+        "0 and 10 % wrong labels; as they are and with rows of length 1)."
     )
     regression = {_data(r): r for r in results if r.source == "tuned"}
     _add_aims(report, results, regression)
