@@ -51,13 +51,20 @@ def _pairs(results: Sequence[Any]) -> list[tuple[Any, Any]]:
 
 
 def _add_aims(report: Report, results: Sequence[Any], regression: dict[tuple[Any, ...], Any]) -> None:
-    """The aims, each with what was measured."""
+    """The aims, each with what was measured; once more without CW, whose last update may move all scores."""
+    every = _pairs(results)
+    _add_aims_of(report, "all classifiers", every, regression)
+    _add_aims_of(report, "all but CW", [pair for pair in every if pair[0].rule != "CW"], regression)
+
+
+def _add_aims_of(
+    report: Report, who: str, pairs: Sequence[tuple[Any, Any]], regression: dict[tuple[Any, ...], Any]
+) -> None:
     lines = []
 
     def add(aim: str, value: str, holds: bool) -> None:
         lines.append([aim, value, "yes" if holds else "**no**"])
 
-    pairs = _pairs(results)
     ours = [r for r, _ in pairs]
     more = _mean(pairs, lambda pair: pair[0].ece - pair[1].ece)
     add("ECE at most that of five folds + 0.005, on average", f"{more:+.4f}", more <= 0.005)
@@ -76,7 +83,7 @@ def _add_aims(report: Report, results: Sequence[Any], regression: dict[tuple[Any
     batch = [pair for pair in pairs if pair[0].mode != "stream"]
     times = sum(b.seconds for _, b in batch) / sum(a.seconds for a, _ in batch)
     add("a fifth of the time of five folds", f"1 / {times:.1f}", times >= 5)
-    report.table(["aim", "measured", "holds"], lines)
+    report.table([f"aim, {who}", "measured", "holds"], lines)
 
 
 def _add_rules(report: Report, title: str, results: Sequence[Any], regression: dict[tuple[Any, ...], Any]) -> None:
