@@ -233,7 +233,7 @@ def fit(
     if from_files:
         named_labels = None if labels is None else text_labels(listed_labels(labels, rule.task))
         state = np.random.RandomState(seed)
-        rule, training = decided(inner, files, reading, resources, named_labels, documents, state)
+        rule, training = decided(inner, files, reading, resources, named_labels, documents, state, sharing)
     elif isinstance(inner, AutoClassifier) or training.epochs == AUTO_EPOCHS:
         raise ValueError(
             "matrices on several workers choose neither algorithm nor epochs: choose by some rows first, "

@@ -39,9 +39,14 @@ EXAMPLES = """\
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
-    """The arguments of a command, its verb in `verb`.  Raise UsageError, or SystemExit after a help text."""
+    """The arguments of a command, its verb in `verb` and all of it in `words`.
+
+    Raise UsageError, or SystemExit after a help text.
+    """
     if words and words[0] in VERBS:
-        return parser_of(words[0]).parse(words[1:])
+        arguments = parser_of(words[0]).parse(words[1:])
+        arguments.words = list(words)
+        return arguments
     parser = general_parser()
     if words and not words[0].startswith("-"):
         parser.error(f"there is no verb {words[0]!r}{did_you_mean(words[0], VERBS)}")

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from contextlib import closing
 from dataclasses import asdict, fields, replace
 from typing import Any
 
 import numpy as np
 
-from cwlearn.cli.common import warn
 from cwlearn.cli.flags import flag, written
 from cwlearn.cli.train_options import AUTO, wants_race
 from cwlearn.core.choosing import Choice, Entry
 from cwlearn.core.rule import Rule
 from cwlearn.core.text_options import TextOptions
 from cwlearn.core.training import Training
-from cwlearn.errors import shown
+from cwlearn.parallel.sharing import Sharing
 from cwlearn.text.choosing import choose_by_text
 from cwlearn.text.reader import Reading
 from cwlearn.text.resources import Resources
-from cwlearn.utils.messages import say
+from cwlearn.utils.messages import put
+from cwlearn.utils.progress import ProgressBar
 
 SHOWN = 5  # candidates, the best ones
+CHOOSING = (["-a", AUTO], ["--algorithm", AUTO], [f"--algorithm={AUTO}"], ["--epochs", AUTO], [f"--epochs={AUTO}"])
 
 
 def race(
@@ -32,37 +34,63 @@ def race(
     reading: Reading,
     resources: Resources,
     documents: TextOptions | None,
+    sharing: Sharing,
 ) -> tuple[Rule, Training, Choice | None]:
     """Rule and training for these data; the usual ones if too few rows can tell."""
-    alone = not wants_race(arguments, None)
-    state = np.random.RandomState(arguments.seed)
-    choice = choose_by_text(
-        arguments.data, rule, training, reading, resources, arguments.labels, documents, state, alone=alone
-    )
+    bar = ProgressBar(arguments.quiet or arguments.json)
+    bar.begin("choosing", None, " rows")
+    with closing(bar):
+        choice = choose_by_text(
+            arguments.data,
+            rule,
+            training,
+            reading,
+            resources,
+            arguments.labels,
+            documents,
+            np.random.RandomState(arguments.seed),
+            alone=not wants_race(arguments, None),
+            shards=sharing.wanted,
+            merged=sharing.wanted and sharing.how != "l2",
+            report=bar.advance,
+        )
     if choice is None:
         epochs = rule.default_epochs if training.epochs == AUTO else training.epochs
-        if not arguments.quiet and not arguments.json and not alone:
-            warn(f"too few rows to choose an algorithm by: {rule.name}")
         return rule, replace(training, epochs=epochs), None
-    if not arguments.quiet and not arguments.json and not alone:
-        _print(choice, arguments)
     return choice.rule, choice.training, choice
 
 
-def _print(choice: Choice, arguments: argparse.Namespace) -> None:
-    measure = "error" if choice.rule.task == "classification" else "squared error"
-    say(f"{len(choice.field)} candidates, judged by {choice.rows:,} rows that they had not learned:")
-    say(f"{measure:>13} {'epochs':>6}  candidate")
+def print_race(choice: Choice, arguments: argparse.Namespace) -> None:
+    """Print the best candidates, and the command that trains the winner."""
+    of_labels = choice.rule.task == "classification"
+    put(f"{len(choice.field)} candidates, judged by {choice.rows:,} rows that they had not learned:")
+    put(f"{'error' if of_labels else 'squared error':>13} {'epochs':>6}  candidate")
     for entry in choice.field[:SHOWN]:
-        loss = f"{100 * entry.loss:.2f} %" if choice.rule.task == "classification" else f"{entry.loss:.4g}"
-        say(f"{loss:>13} {entry.training.epochs:>6}  {' '.join(flags_of(entry))}")
+        loss = f"{100 * entry.loss:.2f} %" if of_labels else f"{entry.loss:.4g}"
+        put(f"{loss:>13} {entry.training.epochs:>6}  {' '.join(flags_of(entry))}")
     if len(choice.field) > SHOWN:
-        say(f"{'':>13} {'':>6}  and {len(choice.field) - SHOWN} others behind them")
-    data = " ".join(shlex.quote(shown(path)) for path in arguments.data)
-    say(
-        f"the same without a race: cwlearn train {data} -m {shlex.quote(shown(arguments.model))} "
-        f"{' '.join(flags_of(choice.field[0]))} --epochs {choice.training.epochs}"
-    )
+        put(f"{'':>13} {'':>6}  and {len(choice.field) - SHOWN} others behind them")
+    put(f"the same without a race: cwlearn {shlex.join([*_words(arguments), *_plain_flags(choice, arguments)])}")
+
+
+def _words(arguments: argparse.Namespace) -> list[str]:
+    """The words of the command, without those that ask for a race."""
+    words: list[str] = []
+    for word in arguments.words:
+        words.append(word)
+        for asking in CHOOSING:
+            if words[-len(asking) :] == asking:
+                del words[-len(asking) :]
+    return words
+
+
+def _plain_flags(choice: Choice, arguments: argparse.Namespace) -> list[str]:
+    """The flags that ask for the winner, and for its epochs if a flag does not."""
+    words = flags_of(choice.field[0])
+    if getattr(arguments, "epochs", AUTO) != AUTO:
+        return words
+    words += ["--epochs", str(choice.training.epochs)]
+    return [*words, "--shuffle"] if choice.training.epochs == 1 and choice.training.shuffle else words
 
 
 def flags_of(entry: Entry) -> list[str]:

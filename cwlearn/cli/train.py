@@ -21,7 +21,7 @@ from cwlearn.cli.common import (
 )
 from cwlearn.cli.flags import add_options, add_rules, checked, flag, given, given_text_options
 from cwlearn.cli.parser import Parser
-from cwlearn.cli.race import race, race_record
+from cwlearn.cli.race import print_race, race, race_record
 from cwlearn.cli.terminal import TerminalMonitor, reason
 from cwlearn.cli.train_options import (
     AUTO,
@@ -150,10 +150,10 @@ def run(arguments: argparse.Namespace) -> None:
             raise UsageError(f"{flag(name)} is for several workers: add --workers N or --scheduler ADDRESS")
     before = resumed.statistics if resumed else new_statistics()
     start = time.perf_counter()
-    choice = None
-    if training.epochs == AUTO or wants_race(arguments, resumed):
+    choice, racing = None, wants_race(arguments, resumed)
+    if training.epochs == AUTO or racing:
         with _nothing_learned(arguments.model):
-            rule, training, choice = race(arguments, rule, training, reading, resources, documents)
+            rule, training, choice = race(arguments, rule, training, reading, resources, documents, sharing)
     counts: Run | ShardResult
     if sharing.wanted:
         from cwlearn.cli.shards import learn_in_shards  # which one model does not need
@@ -170,7 +170,11 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         put_json(report)
     elif not arguments.quiet:
+        if racing and choice is not None:
+            print_race(choice, arguments)
         _print_report(report)
+        if racing and choice is None:
+            put(f"no race: these rows are too few, or cannot all be read; {learner.rule.name} is the usual algorithm")
 
 
 def _has_documents(arguments: argparse.Namespace, reading: Reading, sharing: Sharing) -> bool:

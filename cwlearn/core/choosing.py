@@ -45,6 +45,9 @@ class Racer:
 
     @property
     def best_epochs(self) -> int:
+        """After how many epochs it was best; if their number is given, the last one counts."""
+        if self.training.epochs != AUTO_EPOCHS:
+            return max(self.losses)
         return min(self.losses, key=lambda epochs: (float(self.losses[epochs].mean()), epochs))
 
     @property
@@ -85,29 +88,39 @@ class Race:
 
     def choose(
         self, options: Sequence[Options], random_state: np.random.RandomState, kernel: KernelOptions | None = None
-    ) -> Choice:
-        """The best rule and training; where the epochs are 'auto', with the best number of them, up to 20."""
+    ) -> Choice | None:
+        """The best rule and training; where the epochs are 'auto', with the best number of them, up to 20.
+
+        A candidate that cannot learn these rows drops out.  If none can, there is no choice, and the training says why.
+        """
         epochs, shuffle = options[0][1].epochs, options[0][1].shuffle
         sample = self._sample(shuffle, random_state)._with_few_columns()
         racers = [Racer(rule, training) for rule, training in options]
         folds = sample._folds(shuffle, random_state)[: sample._affordable(racers)]
         judges = [sample._taken(fold) for fold in folds]
-        for racer in racers:
-            racer.learners = [
-                Learner(racer.rule, racer.training, self.classes, sample.rows.n_features, kernel) for _ in folds
-            ]
         racing, done, seed = racers, 0, int(random_state.randint(2**31 - 1))
-        for number, most in ({epochs: 0} if isinstance(epochs, int) else ROUNDS).items():
+        for number, most in _rounds(epochs).items():
             orders = [_orders(fold, range(done, number), shuffle, seed) for fold in folds]
             for racer in racing:
-                for learner, passes in zip(racer.learners, orders, strict=True):
-                    sample._learn(learner, passes)
-                judged = [judge._losses(learner) for learner, judge in zip(racer.learners, judges, strict=True)]
-                racer.losses[number] = np.concatenate(judged)
-            done, racing = number, _still_racing(racing, number, most)
+                try:
+                    if not done:
+                        racer.learners = [sample._learner(racer, kernel) for _ in folds]
+                    for learner, passes in zip(racer.learners, orders, strict=True):
+                        sample._learn(learner, passes)
+                    judged = [judge._losses(learner) for learner, judge in zip(racer.learners, judges, strict=True)]
+                    racer.losses[number] = np.concatenate(judged)
+                except ValueError:  # numbers beyond what it can keep
+                    racer.learners = []
+            racers = [racer for racer in racers if racer.losses]
+            if not racers:
+                return None
+            done, racing = number, _still_racing([racer for racer in racing if number in racer.losses], number, most)
             if not racing:
                 break
         return _choice(racers, len(np.concatenate([judge.targets for judge in judges])))
+
+    def _learner(self, racer: Racer, kernel: KernelOptions | None) -> Learner:
+        return Learner(racer.rule, racer.training, self.classes, self.rows.n_features, kernel)
 
     def _learn(self, learner: Learner, passes: Sequence[NDArray[np.int64]]) -> None:
         nothing_new = np.zeros(self.rows.n_rows, np.uint8)  # no time for probabilities
@@ -162,6 +175,17 @@ class Race:
         return losses * self.weights if len(self.weights) else losses
 
 
+def _rounds(epochs: int | str) -> dict[int, int]:
+    """After how many epochs candidates are judged, and how many of them go on then at most.
+
+    A given number of epochs is the last round; of very many, the first 20 tell enough.
+    """
+    if not isinstance(epochs, int):
+        return ROUNDS
+    last = min(epochs, max(ROUNDS))
+    return {number: most for number, most in ROUNDS.items() if number < last} | {last: 0}
+
+
 def _orders(fold: NDArray[np.bool_], epochs: range, shuffle: bool, seed: int) -> list[NDArray[np.int64]]:
     """The orders of the rows outside a fold; the same ones for all candidates, so that chance favours none."""
     learned = np.flatnonzero(~fold)
@@ -170,36 +194,50 @@ def _orders(fold: NDArray[np.bool_], epochs: range, shuffle: bool, seed: int) ->
 
 def _still_racing(racing: list[Racer], epochs: int, most: int) -> list[Racer]:
     """Those that may still win: not clearly behind the best one so far, at most `most`."""
+    if not racing:
+        return []
     leader = min(racing, key=lambda racer: racer.loss)
     best = leader.losses[leader.best_epochs]
-    left = []
+    left: list[Racer] = []
     for racer in sorted(racing, key=lambda racer: racer.loss):
         behind = racer.losses[epochs] - best
         error = float(behind.std()) / math.sqrt(max(1, len(behind)))
-        if float(behind.mean()) <= CLEAR * error:
+        if float(behind.mean()) <= CLEAR * error and len(left) < most:
             left.append(racer)
         else:
-            racer.learners = []
-    return left[:most]
+            racer.learners = []  # which take memory
+    return left
 
 
 def _choice(racers: list[Racer], rows: int) -> Choice:
     """The winner and the field."""
-    ranked = sorted(racers, key=lambda racer: racer.loss)  # of equal ones, the first in the field
+    given = racers[0].training.epochs != AUTO_EPOCHS  # then only those that came so far can win
+    # Of equal ones, the first in the field.
+    ranked = sorted(racers, key=lambda racer: (-max(racer.losses) if given else 0, racer.loss))
     entries = [
-        Entry(racer.rule, replace(racer.training, epochs=racer.best_epochs), racer.loss, max(racer.losses))
+        Entry(
+            racer.rule,
+            racer.training if given else replace(racer.training, epochs=racer.best_epochs),
+            racer.loss,
+            max(racer.losses),
+        )
         for racer in ranked
     ]
     return Choice(entries[0].rule, entries[0].training, tuple(entries), rows)
 
 
 def choose(
-    race: Race, task: str, training: Training, class_weight: Any, random_state: np.random.RandomState
+    race: Race,
+    task: str,
+    training: Training,
+    class_weight: Any,
+    random_state: np.random.RandomState,
+    merged: bool = False,
 ) -> Choice | None:
     """The best of the field for these rows; None if they are too few to tell."""
     if race.rows.n_rows < FEWEST_ROWS:
         return None
-    options = options_of(task, race.rows, training, len(race.classes) > 2, class_weight, len(race.weights) > 0)
+    options = options_of(task, race.rows, training, len(race.classes) > 2, class_weight, len(race.weights) > 0, merged)
     return race.choose(options, random_state)
 
 
@@ -208,6 +246,6 @@ def choose_epochs(race: Race, learner: Learner, random_state: np.random.RandomSt
     training = learner.training
     if training.epochs != AUTO_EPOCHS:
         return training
-    if race.rows.n_rows < FEWEST_ROWS:
-        return replace(training, epochs=learner.rule.default_epochs)
-    return race.choose([(learner.rule, training)], random_state, learner.kernel).training
+    enough = race.rows.n_rows >= FEWEST_ROWS
+    choice = race.choose([(learner.rule, training)], random_state, learner.kernel) if enough else None
+    return replace(training, epochs=learner.rule.default_epochs) if choice is None else choice.training

@@ -44,16 +44,29 @@ Options = tuple[Rule, Training]
 
 
 def options_of(
-    task: str, rows: Rows, training: Training, several: bool, class_weight: Any = None, weighted: bool = False
+    task: str,
+    rows: Rows,
+    training: Training,
+    several: bool,
+    class_weight: Any = None,
+    weighted: bool = False,
+    merged: bool = False,
 ) -> list[Options]:
-    """Rule and training of the candidates for these rows; if they are `weighted`, of those that take weights."""
+    """Rule and training of the candidates for these rows.
+
+    If rows are `weighted`, of those that take weights; if models are to be `merged`, of those that have confidences.
+    """
     square = float(rows.squares.mean()) if rows.n_rows else 0.0
     unit = (square + training.fit_intercept) * (2 if several else 1)
     if not 1e-100 < unit * training.initial_variance < 1e100:
         unit = 1.0
     field = TARGETS if task == "regression" else LABELS
     options = [_options_of(candidate, unit, training, class_weight) for candidate in field]
-    return [(rule, own) for rule, own in options if rule.takes_weights or not weighted]
+    return [
+        (rule, own)
+        for rule, own in options
+        if (rule.takes_weights or not weighted) and (rule.second_order or not merged)
+    ]
 
 
 def _options_of(candidate: Candidate, unit: float, training: Training, class_weight: Any) -> Options:

@@ -21,6 +21,7 @@ from cwlearn.estimators.auto import AutoClassifier
 from cwlearn.estimators.base import Linear, warn_of_unsolved
 from cwlearn.estimators.classifier import LinearClassifier
 from cwlearn.estimators.text_classifier import TextClassifier
+from cwlearn.parallel.sharing import Sharing
 from cwlearn.text.choosing import choose_by_text
 from cwlearn.text.labels import labels_for
 from cwlearn.text.monitor import BarMonitor
@@ -216,6 +217,7 @@ def decided(
     labels: dict[float | str, str] | None,
     documents: TextOptions | None,
     random_state: np.random.RandomState,
+    sharing: Sharing | None = None,
 ) -> tuple[Rule, Training]:
     """Rule and training of an estimator; what it leaves open, a sample of the files decides."""
     inner.__dict__.pop("_decided", None)  # by other files
@@ -224,7 +226,19 @@ def decided(
     if alone and training.epochs != AUTO_EPOCHS:
         return rule, training
     state = copy.deepcopy(random_state)  # so that the winner is shuffled as it would be without a race
-    choice = choose_by_text(paths, rule, training, reading, resources, labels, documents, state, alone=alone)
+    choice = choose_by_text(
+        paths,
+        rule,
+        training,
+        reading,
+        resources,
+        labels,
+        documents,
+        state,
+        alone=alone,
+        shards=sharing is not None,
+        merged=sharing is not None and sharing.how != "l2",
+    )
     if choice is None:
         return rule, replace(training, epochs=rule.default_epochs) if training.epochs == AUTO_EPOCHS else training
     if isinstance(inner, AutoClassifier):

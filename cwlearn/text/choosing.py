@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 
 import numpy as np
 
 from cwlearn.core.choosing import FEWEST_ROWS, MOST_ROWS, Choice, Race, choose
-from cwlearn.core.frequencies import Frequencies
 from cwlearn.core.learner import Learner
 from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
@@ -18,14 +17,15 @@ from cwlearn.core.training import Training, row_dtype
 from cwlearn.errors import DataError
 from cwlearn.text.batch import Batch
 from cwlearn.text.labels import Label, labels_for
-from cwlearn.text.naming import sampled
 from cwlearn.text.reader import Reader, Reading
 from cwlearn.text.resources import Resources
 from cwlearn.text.row_store import MemoryStore
+from cwlearn.text.sampling import sampled
 from cwlearn.text.sources import Paths, as_sources, total_size
 from cwlearn.text.text_file import peek
 
 PIPE_BYTES = 1 << 22  # of a text that can be read only once, its beginning
+MOST_NONZEROS = 1 << 23  # which a sample of long lines, or of a compressed text, may have too many of
 
 
 def choose_by_text(
@@ -39,11 +39,16 @@ def choose_by_text(
     random_state: np.random.RandomState,
     *,
     alone: bool = False,
+    shards: bool = False,
+    merged: bool = False,
+    report: Callable[[int], object] = lambda rows: None,
 ) -> Choice | None:
     """The best of the field for a text; None if its sample cannot tell.
 
     Of a large text, pieces from all over it are taken.  `rule` stands for the task and the weights of classes; if it is
-    `alone`, it is the only candidate, and only its epochs are chosen.
+    `alone`, it is the only candidate, and only its epochs are chosen.  Files that are `shards` may be bad ones.  If
+    models are to be `merged` by their confidences, candidates without any do not take part.  `report` gets the numbers
+    of rows learned.
     """
     reader = Reader(
         as_sources(paths),
@@ -60,15 +65,19 @@ def choose_by_text(
             known.add(batch)
             rows = batch.rows
             if batch.documents is not None and batch.documents.idf:
+                from cwlearn.core.frequencies import Frequencies  # which rows of numbers do not need
+
                 frequencies = frequencies or Frequencies(batch.n_features, batch.documents.norm)
                 if in_one_pass:
                     rows = frequencies.count_and_weigh(rows)
                 else:
                     frequencies.count(rows)
             store.add(rows, batch.labels)
-            if store.rows.n_rows >= MOST_ROWS:
+            if store.rows.n_rows >= MOST_ROWS or len(store.rows.indices) >= MOST_NONZEROS:
                 break
-    except DataError:
+    except (OSError, DataError) as error:
+        if not shards and getattr(error, "line", None) is None:
+            raise  # it is about the whole file
         return None  # the training meets it again, and knows its place
     rows = store.rows
     if not known.enough or not rows.n_rows:
@@ -79,10 +88,10 @@ def choose_by_text(
     targets, weights = known.encode(store.labels, learner)
     if rows.weights is not None:
         weights = rows.weights * weights if len(weights) else rows.weights
-    race = Race(learner.classes, _without_weights(rows), targets, weights if len(weights) else NONE)
+    race = Race(learner.classes, _without_weights(rows), targets, weights if len(weights) else NONE, report)
     if alone:
         return race.choose([(rule, training)], random_state) if rows.n_rows >= FEWEST_ROWS else None
-    return choose(race, rule.task, training, getattr(rule, "class_weight", None), random_state)
+    return choose(race, rule.task, training, getattr(rule, "class_weight", None), random_state, merged)
 
 
 def _sample(reader: Reader) -> Iterator[Batch]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +12,12 @@ from cwlearn.core.states.base import LinearState
 from cwlearn.core.text_options import DEFAULT_NAMES
 from cwlearn.core.weights import heaviest
 from cwlearn.text.documents import DocumentParser
-from cwlearn.text.formats import AUTO
-from cwlearn.text.reader import Reader, cut
-from cwlearn.text.sources import Source, total_size
+from cwlearn.text.reader import Reader
+from cwlearn.text.sampling import sampled
+from cwlearn.text.sources import total_size
 from cwlearn.text.vw import VwParser
 
 MOST_WORDS = 8  # of a column, the most frequent ones
-SAMPLE_BYTES = 1 << 23  # of the documents that are looked at, if they are longer
-SAMPLE_PIECES = 32  # which lie all over the files
 
 Words = dict[int, list[str]]  # by column; those that share it, the most frequent one first
 
@@ -54,21 +51,3 @@ def name_columns(learner: Learner, reader: Reader, most: int = DEFAULT_NAMES) ->
         return
     reader.sources = sampled(reader.sources, reader.reading.format)
     learner.words = words_of(reader, heaviest_columns(learner, most))
-
-
-def sampled(sources: Iterable[Source], format: str = AUTO) -> list[Source]:
-    """Pieces from all over the files, if these are large; of a file that cannot be cut, its beginning.
-
-    A compressed file is left as it is.
-    """
-    sources = list(sources)
-    size = total_size(sources) or 0
-    if size <= SAMPLE_BYTES:
-        return sources
-    part, pieces = SAMPLE_BYTES / size, []
-    for source in sources:
-        wanted = max(1, round(SAMPLE_PIECES * (source.size or 0) / size))
-        for piece in cut(source, wanted, format):
-            stop = piece.start + int(part * (piece.size or 0)) if source.is_plain else None
-            pieces.append(Source(piece.path, piece.start, stop))
-    return pieces

@@ -174,8 +174,9 @@ def test_one_epoch_is_not_shuffled_and_several_are_unless_it_is_asked_for(text, 
         assert model_file.load(tmp_path / "m.npz").training.shuffle is shuffled
 
 
-def test_arow_is_the_default(model):
-    assert model_file.load(model).rule.name == "arow"
+def test_parameters_without_an_algorithm_are_those_of_arow(text, tmp_path):
+    succeed("train", text, "-m", tmp_path / "m.npz", "--regularization", 3, "--quiet")
+    assert model_file.load(tmp_path / "m.npz").rule == rules.AROW(3.0)
 
 
 @pytest.mark.parametrize(
@@ -544,7 +545,7 @@ def test_train_prints_json(text, tmp_path):
 
 
 def test_train_says_the_same_in_words_and_nothing_if_it_is_to_be_quiet(text, tmp_path):
-    outcome = succeed("train", text, "-m", tmp_path / "m.npz", "--epochs", 1)
+    outcome = succeed("train", text, "-m", tmp_path / "m.npz", "-a", "arow", "--epochs", 1)
     assert outcome.err == ""
     assert f"{tmp_path / 'm.npz'}: arow model of 25 features, labels -1, +1\n" in outcome.out
     assert "61 rows, 450 nonzeros, 1 epoch, " in outcome.out

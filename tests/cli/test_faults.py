@@ -45,7 +45,14 @@ from tests.text_cases import (
     succeed,
 )
 
-LONG = ["--epochs", 10**7, "--checkpoint", 1e-4]  # a run that does not end by itself, and says that it lives
+LONG = [
+    "-a",
+    "arow",
+    "--epochs",
+    10**7,
+    "--checkpoint",
+    1e-4,
+]  # a run that does not end by itself, and says that it lives
 CACHE = ["--memory", 4096]
 
 
@@ -99,7 +106,7 @@ def test_u07_ctrl_c_ends_a_run_between_two_blocks_and_says_what_it_kept(mode, te
     checkpoint = tmp_path / "model.npz.checkpoint"
     words = [text, *LONG, *(CACHE if mode == "cache" else [])]
     if mode == "one pass from a pipe":
-        words = ["-", "--epochs", 1, "--checkpoint", 1e-4]
+        words = ["-", "-a", "arow", "--epochs", 1, "--checkpoint", 1e-4]
     with Runs("train", *words, "-m", model, stdin=subprocess.PIPE) as process:
         if words[0] == "-":
             feeder = endless(process.stdin)
@@ -122,7 +129,9 @@ def test_u07_ctrl_c_ends_a_run_between_two_blocks_and_says_what_it_kept(mode, te
 
 
 def test_u07_without_a_checkpoint_the_message_names_the_flag(tmp_path):
-    with Runs("train", "-", "--epochs", 1, "-m", tmp_path / "m.npz", "-v", stdin=subprocess.PIPE) as process:
+    with Runs(
+        "train", "-", "-a", "arow", "--epochs", 1, "-m", tmp_path / "m.npz", "-v", stdin=subprocess.PIPE
+    ) as process:
         feeder = endless(process.stdin)
         process.stderr.readline()  # the head of the table: learning has begun
         process.stderr.readline()
@@ -274,7 +283,7 @@ def test_e01_a_kill_at_any_moment_leaves_a_whole_checkpoint_and_no_cache(text, t
     """Every block of rows is followed by a save, of a model that takes a while to write."""
     folder, checkpoint = tmp_path / "temporary", tmp_path / "m.npz.checkpoint"
     folder.mkdir()
-    words = ["train", text, "-m", tmp_path / "m.npz", "--epochs", 10**7, "--features", 100_000]
+    words = ["train", text, "-m", tmp_path / "m.npz", "-a", "arow", "--epochs", 10**7, "--features", 100_000]
     words += ["--checkpoint", 1e-9, "--memory", 4096]
     done = 0
     for attempt in range(4):
@@ -295,7 +304,7 @@ def test_e01_a_kill_at_any_moment_leaves_a_whole_checkpoint_and_no_cache(text, t
 
 @pytest.mark.parametrize("mode", [[], CACHE, ["--no-shuffle"]], ids=["in memory", "cache", "in order"])
 def test_what_a_killed_run_has_kept_goes_on_to_the_bits_of_the_whole_run(mode, text, tmp_path):
-    words = ["train", text, "-m", tmp_path / "m.npz", "--epochs", 3000, "--quiet", *mode]
+    words = ["train", text, "-m", tmp_path / "m.npz", "-a", "arow", "--epochs", 3000, "--quiet", *mode]
     succeed(*words)
     expected = (tmp_path / "m.npz").read_bytes()
     (tmp_path / "m.npz").unlink()
@@ -338,7 +347,7 @@ def test_a_reader_of_messages_that_goes_away_does_not_stop_a_run(text, tmp_path)
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb") as nobody:
-        outcome = outcome_of("train", text, text, "-m", tmp_path / "m.npz", "-v", stderr=nobody)
+        outcome = outcome_of("train", text, text, "-m", tmp_path / "m.npz", "-a", "arow", "-v", stderr=nobody)
     assert outcome.status == 0
     assert model_file.load(tmp_path / "m.npz").statistics["rows"] == 10 * 122
 
@@ -650,7 +659,7 @@ def test_f18_a_file_that_shrinks_while_it_is_read_is_an_error(text, tmp_path, mo
     text.write_text(random_text(3000))
     size = text.stat().st_size
     for left in (0, size // 2):
-        for words in (["--epochs", 1], ["--epochs", 2]):
+        for words in (["--epochs", 1, "-a", "arow"], ["--epochs", 2, "-a", "arow"], []):  # the last in a race
             text.write_text(random_text(3000))
 
             def read(number, raw, view):
@@ -688,7 +697,7 @@ def test_f18_a_file_that_is_replaced_while_it_is_read_is_read_to_its_end(text, t
         return raw.readinto(view[: len(content) // 10])
 
     odd_files(monkeypatch, read)
-    outcome = succeed("train", text, "-m", tmp_path / "m.npz", "--epochs", 2, "--json")
+    outcome = succeed("train", text, "-m", tmp_path / "m.npz", "-a", "arow", "--epochs", 2, "--json")
     assert outcome.json["rows"] == 3001
 
 

@@ -1,0 +1,30 @@
+"""Some of a large text, from all over it: for the words behind columns, and for a race of algorithms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cwlearn.text.formats import AUTO
+from cwlearn.text.reader import cut
+from cwlearn.text.sources import Source, total_size
+
+SAMPLE_BYTES = 1 << 23  # of a text that are looked at, if it is longer
+SAMPLE_PIECES = 32  # which lie all over the files
+
+
+def sampled(sources: Iterable[Source], format: str = AUTO) -> list[Source]:
+    """Pieces from all over the files, if these are large; of a file that cannot be cut, its beginning.
+
+    A compressed file is left as it is.
+    """
+    sources = list(sources)
+    size = total_size(sources) or 0
+    if size <= SAMPLE_BYTES:
+        return sources
+    part, pieces = SAMPLE_BYTES / size, []
+    for source in sources:
+        wanted = max(1, round(SAMPLE_PIECES * (source.size or 0) / size))
+        for piece in cut(source, wanted, format):
+            stop = piece.start + int(part * (piece.size or 0)) if source.is_plain else None
+            pieces.append(Source(piece.path, piece.start, stop))
+    return pieces
