@@ -11,8 +11,8 @@ from libc.stdlib cimport free, malloc
 from cwlearn._averages cimport add_to_average, lag_of
 from cwlearn._calibration cimport CALIBRATION_DOUBLES, Calibration, is_observed, observe_labels, observe_two
 from cwlearn._cells cimport (
-    Gaussian, Outcome, Row, Rule, Upcoming, change_of_mean, floating, index_t, is_sound, load_row, margin_of, measure, move_row,
-    prefetch, shift_of, step_of, store_row,
+    Gaussian, Outcome, Row, Rule, Upcoming, change_of_mean, floating, index_t, is_sound, load_row, margin_of, measure,
+    move_row, prefetch, shift_of, step_of, store_row,
 )
 from cwlearn._rules cimport (
     AROW, BAYESIAN_LOGISTIC, CW_STDEV, CW_VARIANCE, EXACT, FIXED, INCLUSIVE, KL, L2, LOGISTIC_SGD, NHERD, PA, PA_I,

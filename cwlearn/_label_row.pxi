@@ -18,8 +18,8 @@ from libc.stdint cimport int64_t, uint64_t
 
 from cwlearn._averages cimport scores_of_average
 from cwlearn._cells cimport (
-    Gaussian, Outcome, Row, Rule, Upcoming, change_of_mean, entry, fill_shares, floating, index_t, is_sound, measure, move_row, moved,
-    prefetch, step_of, variance_of,
+    Gaussian, Outcome, Row, Rule, Upcoming, change_of_mean, entry, fill_shares, floating, index_t, is_sound, measure,
+    move_row, moved, prefetch, step_of, variance_of,
 )
 from cwlearn._rules cimport (
     CW_VARIANCE, FIXED, INCLUSIVE, PA_I, PA_II, Projection, Kind, Step, capped, exact_step, larger, rule_step,
