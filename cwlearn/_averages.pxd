@@ -1,7 +1,7 @@
 """Averaged rules: the weights that learn are ahead of their average, which predicts.
 
-`average` has, for each mean, the sum over updates of (rounds before it) * (change of the mean).  After T rounds the mean
-of the means is mu - average / T.
+`average` has, for each mean, the sum over updates of (rounds before it) * (change of the mean).  After T rounds the
+mean of the means is mu - average / T.
 """
 
 from libc.stdint cimport int64_t, uint64_t

@@ -21,10 +21,11 @@ import cwlearn as package
 from cwlearn import distributed
 from cwlearn.core import model_file, rules
 from cwlearn.core.rows import as_rows
+from cwlearn.core.rules import AROW
 from cwlearn.core.states import base as state
 from cwlearn.core.states import diagonal
 from cwlearn.core.states.factory import blocks_of
-from cwlearn.core.training import Training
+from cwlearn.core.training import Plan, Training
 from cwlearn.errors import DataError
 from cwlearn.estimators.loading import CLASSIFIERS
 from cwlearn.text import run as out_of_core
@@ -284,25 +285,31 @@ def test_commands_use_the_cache_and_leave_nothing(text, caches):
     assert len(caches) == 3
 
 
+def pieces_of(store, n_rows, random_state, epochs=1, **training):
+    """What a store gives a training; fewer than 400 rows are all in every epoch."""
+    options = Training(epochs=epochs, **training)
+    return store.pieces(Plan(AROW(), options, n_rows), options, random_state)
+
+
 @pytest.mark.parametrize("memory", [1, 2_000, 10_000, 10**9])
 @pytest.mark.parametrize("make", [lambda memory: DiskStore("float32", memory), lambda _: MemoryStore("float32")])
 def test_every_row_is_learned_once_in_every_epoch_with_its_label(make, memory):
     X, _ = random_rows(400, 30)
-    X = sparse.hstack([sparse.csr_matrix(np.arange(400.0)[:, None]), X[:400]], "csr")
+    X = sparse.hstack([sparse.csr_matrix(np.arange(399.0)[:, None]), X[:399]], "csr")
     store = make(memory)
-    for start in range(0, 400, 37):
+    for start in range(0, 399, 37):
         part = X[start : start + 37]
         store.add(as_rows(part, np.dtype("float32")), np.arange(start, start + part.shape[0]).astype(float))
     epochs = [[]]
-    for rows, labels, order in store.pieces(Training(epochs=3), np.random.RandomState(4)):
+    for rows, labels, order, *_ in pieces_of(store, 399, np.random.RandomState(4), epochs=3):
         matrix = sparse.csr_matrix((rows.values, rows.indices, rows.indptr), (rows.n_rows, rows.n_features))
         assert (matrix[:, 0].toarray().ravel() == labels).all()
         assert (rows.squares == as_rows(matrix, np.dtype("float32")).squares).all()
-        if len(epochs[-1]) == 400:
+        if len(epochs[-1]) == 399:
             epochs.append([])
         epochs[-1] += labels[order].tolist()
     store.close()
-    assert [sorted(epoch) for epoch in epochs] == [list(range(400))] * 3
+    assert [sorted(epoch) for epoch in epochs] == [list(range(399))] * 3
     assert len({tuple(epoch) for epoch in epochs}) == 3
 
 
@@ -311,7 +318,7 @@ def test_rows_from_far_apart_meet_in_one_window_of_the_shuffle():
     store = DiskStore("float32", 60_000)
     for start in range(0, 2000, 20):
         store.add(as_rows(np.ones((20, 3), "float32"), np.dtype("float32")), np.arange(start, start + 20.0))
-    _, labels, order = next(iter(store.pieces(Training(epochs=1), np.random.RandomState(0))))
+    _, labels, order, *_ = next(pieces_of(store, 2000, np.random.RandomState(0)))
     store.close()
     assert 100 < len(order) < 1000
     assert np.ptp(labels) > 1000
@@ -323,7 +330,7 @@ def test_counts_come_back_from_the_cache_as_they_were():
     for values in ([1, 1, 1], [1, 2, 3], [2, 2, 2]):
         store = DiskStore("float32", 1 << 20)
         store.add(as_rows(np.array([values, values]), np.dtype("float32")), np.array([1.0, 2.0]))
-        rows, labels, _ = next(iter(store.pieces(Training(epochs=1), np.random.RandomState(0))))
+        rows, labels, *_ = next(pieces_of(store, 2, np.random.RandomState(0)))
         store.close()
         assert rows.values.tolist() == 2 * values
         assert rows.squares.tolist() == 2 * [np.square(values).sum()]
@@ -341,7 +348,7 @@ def test_rows_that_a_disk_has_damaged_never_reach_a_kernel(place, value):
     store._file.seek(place)
     store._file.write(np.array([value], np.int64 if place < 16 else np.int32).tobytes())
     with pytest.raises(OSError, match="the cache for more epochs is damaged"):
-        next(store.pieces(Training(epochs=1), np.random.RandomState(0)))
+        next(pieces_of(store, 2, np.random.RandomState(0)))
     store.close()
 
 
@@ -353,7 +360,7 @@ def test_a_window_of_the_cache_is_no_larger_than_it_may_be_and_not_much_smaller(
         store.add(as_rows(np.ones((n_rows, 9)) + rng.rand(n_rows, 9), np.dtype("float32")), np.ones(n_rows))
     largest = max(block.nbytes for block in store._blocks)
     sizes = []
-    for rows, labels, _ in store.pieces(Training(epochs=1, shuffle=shuffle), rng):
+    for rows, labels, *_ in pieces_of(store, 3000, rng, shuffle=shuffle):
         arrays = (rows.indptr, rows.indices, rows.values, rows.squares, labels)
         sizes.append(sum(array.nbytes for array in arrays))
     store.close()
