@@ -73,7 +73,9 @@ def choose_options(arguments: argparse.Namespace, resumed: Learner | None, of_do
     elif of_documents and rule_class.name == DOCUMENTS_RULE and resumed is None:
         training_options.setdefault("epochs", DOCUMENTS_EPOCHS)
     if resumed is not None and resumed.unfinished is not None:  # a race may have chosen them
-        training_options = {name: resumed.unfinished[name] for name in ("epochs", "shuffle")} | training_options
+        training_options = {
+            name: resumed.unfinished[name] for name in MAY_CHANGE if name in resumed.unfinished
+        } | training_options
     epochs = training_options.setdefault("epochs", rule_class.default_epochs)
     training_options.setdefault("shuffle", epochs != 1)
     rule, training = rule_class(**rule_options), Training(random_state=arguments.seed, **training_options)
