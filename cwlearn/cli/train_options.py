@@ -88,7 +88,8 @@ def _choose_rule(arguments: argparse.Namespace, resumed: Learner | None, of_docu
     """The task and the rule."""
     task = arguments.task or (resumed.rule.task if resumed else "classification")
     rules = TASKS[task]
-    usual = DOCUMENTS_RULE if of_documents and DOCUMENTS_RULE in rules else DEFAULT_RULE
+    race = wants_race(arguments, resumed)  # of which AutoClassifier has the same usual rule for all rows
+    usual = DOCUMENTS_RULE if of_documents and DOCUMENTS_RULE in rules and not race else DEFAULT_RULE
     name = arguments.algorithm or (resumed.rule.name if resumed and resumed.rule.name in rules else usual)
     if name not in rules:
         raise UsageError(f"--task {task} is there for the algorithm {listed([*rules])}, not for {name}")
