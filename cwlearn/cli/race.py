@@ -64,12 +64,12 @@ def print_race(choice: Choice, arguments: argparse.Namespace) -> None:
     """Print the best candidates, and the command that trains the winner."""
     of_labels = choice.rule.task == "classification"
     put(f"{len(choice.field)} candidates, judged by {choice.rows:,} rows that they had not learned:")
-    put(f"{'error' if of_labels else 'squared error':>13} {'epochs':>6}  candidate")
+    put(f"{'error' if of_labels else 'squared error':>13} {'epochs':>6} {'raced':>6}  candidate")
     for entry in choice.field[:SHOWN]:
         loss = f"{100 * entry.loss:.2f} %" if of_labels else f"{entry.loss:.4g}"
-        put(f"{loss:>13} {entry.training.epochs:>6}  {' '.join(flags_of(entry))}")
+        put(f"{loss:>13} {entry.training.epochs:>6} {entry.lasted:>6}  {' '.join(flags_of(entry))}")
     if len(choice.field) > SHOWN:
-        put(f"{'':>13} {'':>6}  and {len(choice.field) - SHOWN} others behind them")
+        put(f"{'':>13} {'':>6} {'':>6}  and {len(choice.field) - SHOWN} others behind them")
     put(f"the same without a race: cwlearn {shlex.join([*_words(arguments), *_plain_flags(choice, arguments)])}")
 
 

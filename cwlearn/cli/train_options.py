@@ -73,7 +73,9 @@ def choose_options(arguments: argparse.Namespace, resumed: Learner | None, of_do
     elif of_documents and rule_class.name == DOCUMENTS_RULE and resumed is None:
         training_options.setdefault("epochs", DOCUMENTS_EPOCHS)
     if resumed is not None and resumed.unfinished is not None:  # a race may have chosen them
-        training_options = {name: resumed.unfinished[name] for name in ("epochs", "shuffle")} | training_options
+        training_options = {
+            name: resumed.unfinished[name] for name in MAY_CHANGE if name in resumed.unfinished
+        } | training_options
     epochs = training_options.setdefault("epochs", rule_class.default_epochs)
     training_options.setdefault("shuffle", epochs != 1)
     rule, training = rule_class(**rule_options), Training(random_state=arguments.seed, **training_options)
@@ -86,7 +88,8 @@ def _choose_rule(arguments: argparse.Namespace, resumed: Learner | None, of_docu
     """The task and the rule."""
     task = arguments.task or (resumed.rule.task if resumed else "classification")
     rules = TASKS[task]
-    usual = DOCUMENTS_RULE if of_documents and DOCUMENTS_RULE in rules else DEFAULT_RULE
+    race = wants_race(arguments, resumed)  # of which AutoClassifier has the same usual rule for all rows
+    usual = DOCUMENTS_RULE if of_documents and DOCUMENTS_RULE in rules and not race else DEFAULT_RULE
     name = arguments.algorithm or (resumed.rule.name if resumed and resumed.rule.name in rules else usual)
     if name not in rules:
         raise UsageError(f"--task {task} is there for the algorithm {listed([*rules])}, not for {name}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from cwlearn.core.rule import Rule
 from cwlearn.core.states.diagonal import DiagonalState
 from cwlearn.core.states.factory import blocks_of
 from cwlearn.core.training import AUTO_EPOCHS, Training
+from cwlearn.errors import DataError
 from cwlearn.utils.machine import free_memory
 
 FOLDS = 5
@@ -102,15 +104,9 @@ class Race:
         for number, most in _rounds(epochs).items():
             orders = [_orders(fold, range(done, number), shuffle, seed) for fold in folds]
             for racer in racing:
-                try:
-                    if not done:
-                        racer.learners = [sample._learner(racer, kernel) for _ in folds]
-                    for learner, passes in zip(racer.learners, orders, strict=True):
-                        sample._learn(learner, passes)
-                    judged = [judge._losses(learner) for learner, judge in zip(racer.learners, judges, strict=True)]
-                    racer.losses[number] = np.concatenate(judged)
-                except ValueError:  # numbers beyond what it can keep
-                    racer.learners = []
+                if not done:
+                    racer.learners = sample._learners(racer, len(folds), kernel)
+                sample._advance(racer, number, orders, judges)
             racers = [racer for racer in racers if racer.losses]
             if not racers:
                 return None
@@ -119,8 +115,26 @@ class Race:
                 break
         return _choice(racers, len(np.concatenate([judge.targets for judge in judges])))
 
-    def _learner(self, racer: Racer, kernel: KernelOptions | None) -> Learner:
-        return Learner(racer.rule, racer.training, self.classes, self.rows.n_features, kernel)
+    def _learners(self, racer: Racer, count: int, kernel: KernelOptions | None) -> list[Learner]:
+        """A new learner for each fold; none if the weights cannot keep the variance that these rows ask for."""
+        make = partial(Learner, racer.rule, racer.training, self.classes, self.rows.n_features, kernel)
+        try:
+            return [make() for _ in range(count)]
+        except ValueError:
+            return []
+
+    def _advance(
+        self, racer: Racer, number: int, orders: list[list[NDArray[np.int64]]], judges: Sequence[Race]
+    ) -> None:
+        """Let a candidate learn up to a number of epochs, and judge it; without losses if it cannot learn the rows."""
+        try:
+            for learner, passes in zip(racer.learners, orders, strict=False):
+                self._learn(learner, passes)
+        except DataError:  # numbers beyond what it can keep
+            racer.learners = []
+        if racer.learners:
+            judged = [judge._losses(learner) for learner, judge in zip(racer.learners, judges, strict=True)]
+            racer.losses[number] = np.concatenate(judged)
 
     def _learn(self, learner: Learner, passes: Sequence[NDArray[np.int64]]) -> None:
         nothing_new = np.zeros(self.rows.n_rows, np.uint8)  # no time for probabilities

@@ -1,8 +1,8 @@
 """The field: the candidates among which a race chooses.
 
 Strengths of rules go by multiples of what 'auto' stands for, the mean squared length of the rows, so that the scale of
-the rows does not matter.  The field was chosen on real data (docs/results/choosing.md): with it, the best candidate of
-each set is about as good as the best of 33 rules and parameters in up to 20 epochs.
+the rows does not matter.  The field was chosen on real data: with it, the best candidate of each set is about as good
+as the best of 33 rules and parameters in up to 20 epochs.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class AROWClassifier(Weighted, Probabilistic, LinearClassifier):
     fit_intercept : bool, default=True
         Learn an intercept, as the weight of a feature that is always 1.
     epochs : int or "auto", default=10
-        Passes over the rows; `partial_fit` always makes one. \'auto\' tries how many suit the rows.
+        Passes over the rows; `partial_fit` always makes one. 'auto' tries how many suit the rows.
     shuffle : bool, default=True
         Take the rows in a new random order in every epoch of `fit`.
     random_state : int, RandomState or None, default=None

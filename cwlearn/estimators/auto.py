@@ -38,7 +38,7 @@ class AutoClassifier(Weighted, Probabilistic, LinearClassifier):
         Passes over the rows; 'auto' chooses them, too.
     shuffle : bool, default=True
         Take the rows in a new random order in every epoch. Otherwise the last fifth judges: it is the latest.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState or None, default=None
         Seed or generator of the shuffles.
     n_constraints : int or None, default=1
         With more than two labels: how many of the highest-scoring wrong labels the true one must beat. None is all.

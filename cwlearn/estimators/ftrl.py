@@ -34,8 +34,8 @@ class FTRLClassifier(LogisticDistribution, Weighted, LinearClassifier):
         Variance of every weight before the first row.
     fit_intercept : bool, default=True
         Learn an intercept, as the weight of a feature that is always 1.
-    epochs : int, default=10
-        Passes over the rows; `partial_fit` always makes one.
+    epochs : int or "auto", default=10
+        Passes over the rows; `partial_fit` always makes one. 'auto' tries how many suit the rows.
     shuffle : bool, default=True
         Take the rows in a new random order in every epoch of `fit`.
     random_state : int, RandomState or None, default=None
@@ -98,7 +98,7 @@ class FTRLClassifier(LogisticDistribution, Weighted, LinearClassifier):
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         initial_variance: float = 1.0,
         fit_intercept: bool = True,
-        epochs: int = 10,
+        epochs: int | Literal["auto"] = 10,
         shuffle: bool = True,
         random_state: int | np.random.RandomState | None = None,
         warm_start: bool = False,

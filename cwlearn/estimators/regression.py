@@ -42,7 +42,7 @@ class AROWRegressor(LinearRegressor):
     fit_intercept : bool, default=True
         Learn an intercept, as the weight of a feature that is always 1.
     epochs : int or "auto", default=10
-        Passes over the rows; `partial_fit` always makes one. \'auto\' tries how many suit the rows.
+        Passes over the rows; `partial_fit` always makes one. 'auto' tries how many suit the rows.
     shuffle : bool, default=True
         Take the rows in a new random order in every epoch of `fit`.
     random_state : int, RandomState or None, default=None

@@ -28,7 +28,7 @@ import cwlearn as package
 from cwlearn.cli import main as cli
 from cwlearn.cli import parser
 from cwlearn.cli.flags import rendered
-from cwlearn.core import model_file
+from cwlearn.core import model_file, rules
 from cwlearn.core.rows import as_rows
 from cwlearn.core.rules import RULES
 from cwlearn.core.training import Training
@@ -588,6 +588,7 @@ def test_a_terminal_sees_a_bar_if_the_wait_is_long_enough(words, shown, text, tm
     for more in (["--epochs", "1"], []):
         assert cli.main(["train", str(text), "-m", str(tmp_path / "m.npz"), *words, *more]) == 0
         assert ("learning" in stream.text) is shown
+    assert ("choosing" in stream.text) is shown
     monkeypatch.setattr(progress, "PATIENCE", 1000)
     stream.text = ""
     assert cli.main(["train", str(text), "-m", str(tmp_path / "m.npz")]) == 0

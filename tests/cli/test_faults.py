@@ -45,14 +45,8 @@ from tests.text_cases import (
     succeed,
 )
 
-LONG = [
-    "-a",
-    "arow",
-    "--epochs",
-    10**7,
-    "--checkpoint",
-    1e-4,
-]  # a run that does not end by itself, and says that it lives
+# A run that does not end by itself, and says that it lives.
+LONG = ["-a", "arow", "--epochs", 10**7, "--checkpoint", 1e-4]
 CACHE = ["--memory", 4096]
 
 

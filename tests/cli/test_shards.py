@@ -23,7 +23,7 @@ def test_train_with_workers(files, tmp_path, flags):
     for workers in (1, 3):
         succeed("train", *files, "-m", tmp_path / "n.npz", "--workers", workers, "--quiet", *flags)
         assert bits(model_file.load(tmp_path / "n.npz")) == bits(learner)
-    assert "arow model" in succeed("train", *files, "-m", out, "--workers", 2).out
+    assert "arow model" in succeed("train", *files, "-m", out, "-a", "arow", "--workers", 2).out
     succeed("predict", files[0], "-m", out)
 
 

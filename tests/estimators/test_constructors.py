@@ -8,7 +8,9 @@ from dataclasses import fields
 
 import pytest
 
+from cwlearn.core.rules import AROW
 from cwlearn.core.training import Training
+from cwlearn.estimators.auto import AutoClassifier
 from cwlearn.estimators.loading import CLASSIFIERS, KERNEL_CLASSIFIERS, REGRESSORS
 
 ESTIMATORS = [*CLASSIFIERS.values(), *KERNEL_CLASSIFIERS.values(), *REGRESSORS.values()]
@@ -72,3 +74,22 @@ def test_everybody_shows_the_same_parameters_in_the_same_order(estimator):
     assert repr(model) == f"{estimator.__name__}()"
     changed = estimator(epochs=3, verbose=1, initial_variance=0.5)
     assert repr(changed) == f"{estimator.__name__}(initial_variance=0.5, epochs=3, verbose=1)"
+
+
+def test_the_parameters_of_the_race_are_checked_as_those_of_the_rules():
+    """AutoClassifier has no rule of its own: it offers some of the options that all of its candidates have."""
+    known = {item.name: item for owner in (AROW, Training) for item in fields(owner)}
+    parameters = inspect.signature(AutoClassifier).parameters
+    described = re.findall(r"^    (\w+) : (.*), default=(.*)$", AutoClassifier.__doc__, flags=re.MULTILINE)
+    assert [name for name, _, _ in described] == list(parameters) == list(AutoClassifier().get_params())
+    for name, types, default in described:
+        assert parameters[name].kind is inspect.Parameter.KEYWORD_ONLY
+        assert parameters[name].annotation.replace('"', "'") == known[name].type
+        assert known[name].metadata["check"].accepts(parameters[name].default)
+        assert types == type_words(known[name].type.replace("'", '"'))
+        assert default == repr(parameters[name].default).replace("'", '"')
+    assert repr(AutoClassifier(epochs=3)) == "AutoClassifier(epochs=3)"
+    X, y = [[0.0], [1.0]], [0, 1]
+    for wrong in ({"epochs": 0}, {"epochs": "all"}, {"shuffle": "yes"}, {"dtype": "int8"}, {"class_weight": "equal"}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            AutoClassifier(**wrong).fit(X, y)

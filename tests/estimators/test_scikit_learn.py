@@ -17,6 +17,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_class_weight_classifiers, parametrize_with_checks
 
+from cwlearn.estimators.auto import AutoClassifier
 from cwlearn.estimators.classifier import Weighted
 from cwlearn.estimators.loading import (
     CLASSIFIERS,
@@ -35,6 +36,8 @@ from cwlearn.estimators.loading import (
 SLOW_WITH_WEIGHTS = (NHERDClassifier, PerceptronClassifier)  # if one label counts ten million times as much as another
 VARIANTS = [
     *(classifier() for classifier in CLASSIFIERS.values()),
+    AutoClassifier(),
+    AROWClassifier(epochs="auto"),
     PassiveAggressiveClassifier(loss="squared_hinge"),
     PerceptronClassifier(average=True),
     AROWClassifier(average=True),

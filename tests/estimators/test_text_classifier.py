@@ -23,9 +23,10 @@ import cwlearn
 from cwlearn import (
     AROWClassifier,
     AROWRegressor,
+    AutoClassifier,
+    CWClassifier,
     KernelCWClassifier,
     PerceptronClassifier,
-    SCWClassifier,
     TextClassifier,
 )
 from cwlearn.core.text_options import OF_FILES, TextOptions
@@ -130,7 +131,7 @@ def test_weights_of_texts_are_those_of_the_classifier():
     ones = classifier().fit(TEXTS, LABELS, sample_weight=np.ones(60))
     assert everything(ones._learner) == everything(classifier().fit(TEXTS, LABELS)._learner)
     with pytest.raises(TypeError):
-        TextClassifier(PerceptronClassifier()).fit(TEXTS, LABELS, sample_weight=np.ones(60))
+        TextClassifier(CWClassifier()).fit(TEXTS, LABELS, sample_weight=np.ones(60))
 
 
 def test_probabilities_are_always_there_and_a_distribution_if_the_classifier_has_some():
@@ -155,10 +156,11 @@ def test_fit_does_not_change_what_it_is_given():
     assert model.classifier_.__sklearn_is_fitted__()
 
 
-def test_the_default_is_what_was_measured():
+def test_the_default_chooses_by_itself():
     model = TextClassifier(hash_bits=10).fit(TEXTS, LABELS).classifier_
-    assert isinstance(model, SCWClassifier)
-    assert (model.epochs, model.fit_intercept) == (5, False)
+    assert isinstance(model, AutoClassifier)
+    assert (model.epochs, model.fit_intercept) == ("auto", False)
+    assert not model.choice_.fit_intercept
 
 
 def test_it_is_as_good_as_tf_idf_on_easy_texts():

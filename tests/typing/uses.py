@@ -13,6 +13,7 @@ from cwlearn import (
     AdaGradClassifier,
     AROWClassifier,
     AROWRegressor,
+    AutoClassifier,
     CWClassifier,
     DataError,
     FTRLClassifier,
@@ -58,7 +59,10 @@ def main() -> None:
     print(FTRLClassifier(alpha=0.1, beta=1.0, l1=1.0, l2=0.0, loss="logistic").fit(X, y).predict_proba(X))
     AdaGradClassifier(0.1, l1=1e-4, loss="hinge").fit(X, y)
     LogisticClassifier(bayesian=False, learning_rate=0.1, verbose=0).fit(X, y)
-    PassiveAggressiveClassifier(C=None, average=True).fit(X, y)
+    PassiveAggressiveClassifier(C=None, average=True, epochs="auto").fit(X, y)
+    auto = AutoClassifier(class_weight="balanced", epochs="auto", random_state=0).fit(X, y)
+    assert_type(auto, AutoClassifier)
+    print(auto.choice_.predict(X), auto.race_[0]["algorithm"])
     PerceptronClassifier(average=True, warm_start=True).fit(X, y)
     KernelCWClassifier(kernel="rbf", gamma="scale", budget=100).fit(X, y)
     assert_type(KernelAROWClassifier(kernel=lambda a, b: a @ b.T).fit(X, y).n_kept_, int)

@@ -1,0 +1,216 @@
+"""The race of candidates: who may win, who drops out, and what no race may do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from cwlearn.core import choosing, rules
+from cwlearn.core.choosing import FOLDS, ROUNDS, Race, Racer, choose
+from cwlearn.core.field import LABELS, TARGETS, options_of
+from cwlearn.core.rows import as_rows
+from cwlearn.core.states.base import NONE
+from cwlearn.core.training import Training
+from cwlearn.errors import DataError
+from tests.cases import labelled_rows, random_rows
+
+AUTO = Training(epochs="auto")
+
+
+def race_of(X, y, weights=NONE):
+    classes, numbers = np.unique(y, return_inverse=True)
+    targets = 2.0 * numbers - 1 if len(classes) == 2 else numbers.astype(np.float64)
+    return Race(classes, as_rows(sparse.csr_matrix(X), np.float32), targets, weights)
+
+
+def noise(n_rows=300, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n_rows, 20)), np.where(rng.random(n_rows) < 0.5, 1.0, -1.0)
+
+
+def chosen(X, y, training=AUTO, weights=NONE, seed=0, **options):
+    return choose(race_of(X, y, weights), "classification", training, None, np.random.RandomState(seed), **options)
+
+
+def test_the_same_seed_gives_the_same_race():
+    X, y = random_rows(200, noise=0.1)
+    first, second = chosen(X, y), chosen(X, y)
+    assert first == second
+    assert first.rows == 201
+
+
+def test_too_few_rows_do_not_choose():
+    X, y = random_rows(18)
+    assert X.shape[0] == 19
+    assert chosen(X, y) is None
+    X, y = random_rows(19)
+    assert chosen(X, y) is not None
+
+
+def test_the_winner_is_the_best_of_the_field_and_each_is_named_once():
+    choice = chosen(*random_rows(200, noise=0.2))
+    assert len(choice.field) == len(LABELS)
+    losses = [entry.loss for entry in choice.field]
+    assert losses == sorted(losses)
+    assert (choice.rule, choice.training) == (choice.field[0].rule, choice.field[0].training)
+    assert all(entry.lasted in ROUNDS and entry.training.epochs in ROUNDS for entry in choice.field)
+
+
+def racer_with(losses, epochs=1):
+    return Racer(rules.AROW(), AUTO, {epochs: np.asarray(losses, float)})
+
+
+def test_a_small_difference_drops_nobody_and_a_clear_one_does():
+    rows = np.arange(1000)
+    best, other, worse = rows < 300, (rows >= 150) & (rows < 460), (rows >= 200) & (rows < 600)
+    racers = [racer_with(best), racer_with(other), racer_with(worse)]  # 1 and 10 points behind, standard errors 2
+    left = choosing._still_racing(racers, 1, 10)
+    assert any(racer is racers[1] for racer in left)
+    assert not any(racer is racers[2] for racer in left)
+
+
+def test_differences_are_paired_so_that_rows_that_are_hard_for_all_do_not_matter():
+    hard = (np.random.default_rng(0).random(1000) < 0.5).astype(float)
+    worse = hard.copy()
+    worse[np.flatnonzero(hard == 0)[:10]] = 1
+    racers = [racer_with(hard), racer_with(worse)]  # 1 point behind: unpaired, the standard error is 2.2 points
+    assert choosing._still_racing(racers, 1, 10) == [racers[0]]
+
+
+def test_no_more_go_on_than_a_round_allows_and_the_others_give_back_their_memory():
+    racers = [racer_with(row) for row in np.random.default_rng(0).random((8, 50)) < 0.5]
+    for racer in racers:
+        racer.learners = [None]
+    left = choosing._still_racing(racers, 1, 3)
+    assert len(left) <= 3
+    assert sum(bool(racer.learners) for racer in racers) == len(left)
+
+
+def test_on_labels_of_pure_chance_the_field_goes_on_as_far_as_the_rounds_allow():
+    X, y = noise(4000)
+    lasted = sorted((entry.lasted for entry in chosen(X, y).field), reverse=True)
+    assert sum(epochs > 1 for epochs in lasted) == ROUNDS[1]
+    assert lasted[0] >= 3
+
+
+def test_wrong_labels_choose_few_epochs_or_a_cautious_rule():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1500, 60))
+    clean = np.where(X @ rng.standard_normal(60) > 0, 1.0, -1.0)
+    y = np.where(rng.random(1500) < 0.25, -clean, clean)
+    choice = chosen(X, y)
+    aggressive = next(
+        entry for entry in choice.field if entry.rule == rules.CW(average=False) or entry.rule.name == "cw"
+    )
+    assert choice.field[0].loss <= aggressive.loss
+    assert choice.field[0].loss < 0.34  # 0.25 is as good as can be
+
+
+def test_separable_rows_have_a_winner_without_errors():
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(300) < 0.5, 1.0, -1.0)
+    X = np.column_stack([y, rng.standard_normal((300, 5)) * 0.1])
+    assert chosen(X, y).field[0].loss == 0
+
+
+@pytest.mark.parametrize("epochs", [1, 2, 7, 10**7])
+def test_a_given_number_of_epochs_stays_and_its_race_is_bounded(epochs):
+    choice = chosen(*random_rows(100, noise=0.2), Training(epochs=epochs))
+    assert {entry.training.epochs for entry in choice.field} == {epochs}
+    lasted = [entry.lasted for entry in choice.field]
+    assert lasted[0] == max(lasted) <= min(epochs, 20)
+
+
+def test_without_a_shuffle_the_last_fifth_judges():
+    X, y = random_rows(99)
+    race = race_of(X, y)
+    (fold,) = race._folds(False, np.random.RandomState(0))
+    assert np.flatnonzero(fold).tolist() == [*range(80, 100)]
+    assert chosen(X, y, Training(epochs=1, shuffle=False)).rows == 20
+
+
+def test_every_row_judges_once_if_they_are_few_and_a_fifth_does_if_they_are_many():
+    X, y = random_rows(99)
+    folds = race_of(X, y)._folds(True, np.random.RandomState(0))
+    assert np.sum(folds, axis=0).tolist() == [1] * 100
+    X = sparse.csr_matrix(np.ones((20_001, 1), np.float32))
+    folds = race_of(X, np.resize([-1.0, 1.0], 20_001))._folds(True, np.random.RandomState(0))
+    assert len(folds) == 1
+    assert folds[0].sum() == 4001
+
+
+def test_little_memory_takes_fewer_folds(monkeypatch):
+    X, y = random_rows(100)
+    race, racers = race_of(X, y), [Racer(rules.AROW(), AUTO)]
+    assert race._affordable(racers) == FOLDS
+    monkeypatch.setattr(choosing, "free_memory", lambda: 0)
+    assert race._affordable(racers) == 1
+    assert chosen(X, y).rows == 21
+
+
+def test_more_rows_than_a_race_takes_are_sampled(monkeypatch):
+    monkeypatch.setattr(choosing, "MOST_ROWS", 50)
+    X, y = random_rows(199)
+    assert chosen(X, y).rows == 50
+    race = race_of(X, y)._sample(False, np.random.RandomState(0))
+    assert race.targets.tolist() == y[::4].tolist()
+
+
+def test_columns_that_do_not_occur_take_no_memory():
+    X = sparse.csr_matrix((np.ones(60), (np.arange(60), np.resize([5, 2_000_000], 60))), (60, 2**21))
+    race = race_of(X, np.resize([1.0, -1.0], 60))._with_few_columns()
+    assert race.rows.n_features == 2
+    assert choose(race, "classification", AUTO, None, np.random.RandomState(0)).field[0].loss == 0
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e18, 1e30])
+def test_a_candidate_that_cannot_keep_such_numbers_drops_out(scale):
+    X, y = random_rows(200)
+    choice = chosen(X * np.float32(scale), y)
+    assert choice is not None
+    assert len(choice.field) <= len(LABELS)
+
+
+def test_a_field_in_which_nobody_can_learn_has_no_winner(monkeypatch):
+    def learn(*_):
+        raise DataError("cannot be learned")
+
+    monkeypatch.setattr(Race, "_learn", learn)
+    assert chosen(*random_rows(100)) is None
+
+
+def test_rows_with_weights_and_models_to_be_merged_leave_out_rules_that_cannot():
+    X, _ = random_rows(100)
+    rows = as_rows(X, np.float32)
+    weighted = options_of("classification", rows, AUTO, False, weighted=True)
+    assert all(rule.takes_weights for rule, _ in weighted)
+    assert 0 < len(weighted) < len(LABELS)
+    merged = options_of("classification", rows, AUTO, False, merged=True)
+    assert all(rule.second_order for rule, _ in merged)
+    assert "pa" not in {rule.name for rule, _ in merged}
+    assert len(options_of("regression", rows, AUTO, False)) == len(TARGETS)
+
+
+def test_weights_count_in_the_judgement():
+    X, y = noise(200)
+    weights = np.ones(len(y))
+    weights[:100] = 0.0
+    choice = chosen(X, y, weights=weights)
+    assert choice.field[0].loss <= 0.5 + 1e-9
+
+
+def test_equal_rows_and_many_labels_choose_something():
+    assert chosen(np.ones((60, 3)), np.resize([1.0, -1.0, 1.0], 60)) is not None
+    X, y = labelled_rows(300, n_labels=40)
+    choice = chosen(X, y)
+    assert choice is not None
+    assert choice.field[0].loss < 1
+
+
+def test_the_report_gets_every_row_that_is_learned():
+    X, y = random_rows(99)
+    counts = []
+    race = Race(np.unique(y), as_rows(X, np.float32), y, NONE, counts.append)
+    race.choose([(rules.AROW(), Training(epochs=2))], np.random.RandomState(0))
+    assert sum(counts) == FOLDS * 2 * 80
