@@ -1,3 +1,4 @@
+from cwlearn._kernels import CALIBRATION_SIZE as CALIBRATION_SIZE
 from cwlearn._kernels import KINDS as KINDS
 from cwlearn._kernels import PROJECTIONS as PROJECTIONS
 from cwlearn._kernels import UPDATES as UPDATES
