@@ -38,7 +38,7 @@ def files(tmp_path):
 def model(text, tmp_path):
     """The file of a model that was trained on it."""
     path = tmp_path / "model.npz"
-    succeed("train", text, "-m", path, "--quiet")
+    succeed("train", text, "-m", path, "-a", "arow", "--quiet")
     return path
 
 

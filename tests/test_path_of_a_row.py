@@ -50,7 +50,7 @@ def test_a_row_passes_five_functions_of_fit(functions_from):
 
 
 def test_a_row_passes_seven_functions_of_the_command_that_trains(functions_from, text, tmp_path):
-    words = ["train", text, "-m", tmp_path / "m.npz", "--epochs", 1]
+    words = ["train", text, "-m", tmp_path / "m.npz", "-a", "arow", "--epochs", 1]
     paths = functions_from(cli.main, succeed, *words)
     learning = ("Run.train", "Run._learn", "Learner.learn", "DiagonalState.learn")
     assert paths == {("main", "run", "_learn_alone", *learning)}

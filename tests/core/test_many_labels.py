@@ -57,7 +57,7 @@ def test_x10_memory_does_not_grow_with_rows_times_labels(words, many, monkeypatc
 def test_x10_scoring_in_parts_gives_the_same_lines(words, tmp_path, monkeypatch):
     text = tmp_path / "data.svm"
     text.write_text(labelled_text())
-    succeed("train", text, "-m", tmp_path / "m.npz", "--quiet")
+    succeed("train", text, "-m", tmp_path / "m.npz", "-a", "arow", "--quiet")
     expected = succeed("predict", text, "-m", tmp_path / "m.npz", *words).out
     report = succeed("evaluate", text, "-m", tmp_path / "m.npz", "--json").json
     monkeypatch.setattr(model_module, "SCORES_AT_ONCE", 7)

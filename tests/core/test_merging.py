@@ -326,7 +326,9 @@ def test_m13_labels_features_and_hashes_must_agree(tmp_path):
         package.merge(named)
     (tmp_path / "data.svm").write_text(random_text(), newline="")
     for bits in (5, 6):
-        succeed("train", tmp_path / "data.svm", "-m", tmp_path / f"{bits}.npz", "--hash-bits", bits, "--quiet")
+        succeed(
+            "train", tmp_path / "data.svm", "-m", tmp_path / f"{bits}.npz", "--hash-bits", bits, "-a", "arow", "--quiet"
+        )
     message = fail("merge", tmp_path / "5.npz", tmp_path / "6.npz", "-m", tmp_path / "out.npz")
     assert "hash_bits 5 and 6" in message
     assert not (tmp_path / "out.npz").exists()
@@ -353,7 +355,7 @@ def test_the_command_line_merges_as_python_does(text, tmp_path, how):
     for part in range(3):
         path = tmp_path / f"{part}.svm"
         path.write_text("".join(lines[part::3]))
-        succeed("train", path, "-m", tmp_path / f"{part}.npz", "--labels=-1,+1", "--quiet")
+        succeed("train", path, "-m", tmp_path / f"{part}.npz", "--labels=-1,+1", "-a", "arow", "--quiet")
         paths.append(tmp_path / f"{part}.npz")
     report = json.loads(succeed("merge", *paths, "-m", tmp_path / "all.npz", "--how", how, "--json").out)
     expected = package.merge([package.load(path) for path in paths], how)

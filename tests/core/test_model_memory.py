@@ -332,7 +332,7 @@ def test_x09_saving_takes_no_copy_of_the_model(tmp_path):
 def test_x09_only_regular_files_are_models(tmp_path):
     text, model = tmp_path / "data.svm", tmp_path / "m.npz"
     text.write_text(random_text())
-    succeed("train", text, "-m", model, "--quiet")
+    succeed("train", text, "-m", model, "-a", "arow", "--quiet")
     os.mkfifo(tmp_path / "pipe")
     for odd in ("/dev/zero", tmp_path / "pipe"):
         for words in (

@@ -207,7 +207,7 @@ def test_late_labels_restart_the_run_once(tmp_path, monkeypatch):
 
 def test_a_late_third_label_on_standard_input_needs_labels(tmp_path):
     late = b"1 1:1\n-1 2:1\n" * 200_000 + b"3 3:1\n"
-    words = ["train", "-", "-m", tmp_path / "m.npz", "--epochs", 1, "--quiet"]
+    words = ["train", "-", "-m", tmp_path / "m.npz", "-a", "arow", "--epochs", 1, "--quiet"]
     outcome = outcome_of(*words, input=late)
     assert outcome.status == 1
     assert "<stdin>:400001: label 3 first comes here" in outcome.err
@@ -269,7 +269,7 @@ def test_resuming_gives_the_bits_of_one_run(text, tmp_path):
     first.write_text("".join(lines[:30]))
     second.write_text("".join(lines[30:]))
     model = tmp_path / "m.npz"
-    succeed("train", first, "-m", model, "--epochs", 1, "--n-constraints", "all", "--labels", "0,1,2,3")
+    succeed("train", first, "-m", model, "-a", "arow", "--epochs", 1, "--n-constraints", "all", "--labels", "0,1,2,3")
     message = fail("train", second, "-m", model, "--resume", model, "--epochs", 1, "--n-constraints", 2)
     assert "was trained with --n-constraints all, not 2; --force continues all the same" in message
     message = fail("train", second, "-m", model, "--resume", model, "--epochs", 1, "--labels", "0,1,2", "--force")
@@ -283,7 +283,7 @@ def test_resuming_gives_the_bits_of_one_run(text, tmp_path):
 
 def test_predict_evaluate_and_inspect_show_all_labels(text, tmp_path):
     model = tmp_path / "m.npz"
-    report = succeed("train", text, "-m", model, "--json").json
+    report = succeed("train", text, "-m", model, "-a", "arow", "--json").json
     assert report["labels"] == ["0", "1", "2", "3"]
     assert report["unsolved_updates"] == 0
     loaded = package.load(model)

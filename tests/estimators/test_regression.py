@@ -248,7 +248,9 @@ def test_targets_that_make_no_sense_are_refused_and_the_model_stands():
 def test_the_command_line_gives_the_bits_of_fit(data, tmp_path, options, epochs):
     path, X, t = data
     flags = [part for name, value in options.items() for part in (f"--{name}", str(value))]
-    succeed("train", path, "-m", tmp_path / "m.npz", "--task", "regression", "--epochs", str(epochs), *flags)
+    succeed(
+        "train", path, "-m", tmp_path / "m.npz", "-a", "arow", "--task", "regression", "--epochs", str(epochs), *flags
+    )
     model = package.load(tmp_path / "m.npz")
     fitted = package.AROWRegressor(epochs=epochs, shuffle=epochs > 1, random_state=0, **options).fit(X, t)
     assert (model.coef_ == fitted.coef_).all()
@@ -260,7 +262,9 @@ def test_the_command_line_gives_the_bits_of_fit(data, tmp_path, options, epochs)
 
 def test_train_reports_errors_and_no_mistakes(data, tmp_path):
     path, _, t = data
-    report = json.loads(succeed("train", path, "-m", tmp_path / "m", "--task", "regression", "--json").out)
+    report = json.loads(
+        succeed("train", path, "-m", tmp_path / "m", "-a", "arow", "--task", "regression", "--json").out
+    )
     assert report["task"] == "regression"
     assert report["labels"] == []
     assert report["mistakes"] is None
@@ -268,7 +272,7 @@ def test_train_reports_errors_and_no_mistakes(data, tmp_path):
     assert report["updates"] == 10 * len(t)
     learner = model_file.load(tmp_path / "m")
     assert report["progressive_error"] == pytest.approx(learner.progressive_error())
-    words = succeed("train", path, "-m", tmp_path / "m", "--task", "regression", "-v")
+    words = succeed("train", path, "-m", tmp_path / "m", "-a", "arow", "--task", "regression", "-v")
     assert "arow regression of 20 features\n" in words.out
     assert "(root mean squared error, 3,000 updates)" in words.out
     assert "newest" in words.err

@@ -322,7 +322,7 @@ def train_by_command(folder, labels, words):
     text, model = Path(folder, "data.svm"), Path(folder, "m.npz")
     text.write_text(labelled_text(3000) if labels else random_text(3000))
     listing = ["data.svm", "m.npz"]
-    words = ["train", text, "-m", model, "--quiet", *words]
+    words = ["train", text, "-m", model, "-a", "arow", "--quiet", *words]
     assert cwlearn(*words).status == 0
     new = model.read_bytes()
 
@@ -436,7 +436,7 @@ def train_badly(folder, call, error):
     """With a cache, which lives in the same folder."""
     text, model = Path(folder, "data.svm"), Path(folder, "m.npz")
     text.write_text(random_text())
-    words = ["train", text, "-m", model, "--quiet", "--epochs", 2, "--memory", SMALL, "--threads", 1]
+    words = ["train", text, "-m", model, "-a", "arow", "--quiet", "--epochs", 2, "--memory", SMALL, "--threads", 1]
     assert cwlearn(*words).status == 0
     new = model.read_bytes()
 

@@ -55,7 +55,7 @@ def main() -> None:
     SCWClassifier(confidence=0.9, C=1.0, loss="hinge", epochs=3, shuffle=False).fit(X, y)
     NHERDClassifier(C="auto", dtype="float64").fit(X, y)
     SOPClassifier(a=1.0).fit(X, y)
-    print(ProbitClassifier(beta=0.5, average=True).fit(X, y).predict_proba(X, draws=3))
+    print(ProbitClassifier(beta=0.5, average=True).fit(X, y).label_distribution(X, draws=3))
     print(FTRLClassifier(alpha=0.1, beta=1.0, l1=1.0, l2=0.0, loss="logistic").fit(X, y).predict_proba(X))
     AdaGradClassifier(0.1, l1=1e-4, loss="hinge").fit(X, y)
     LogisticClassifier(bayesian=False, learning_rate=0.1, verbose=0).fit(X, y)
