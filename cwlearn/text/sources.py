@@ -18,6 +18,7 @@ STDIN = "-"
 FINGERPRINT_PLACES, FINGERPRINT_BYTES = 64, 1 << 12  # of a file, that tell it from another
 SAMPLE_PLACES = 64  # of a file, at which some lines are read to find labels
 SAMPLE_BYTES = 1 << 14  # that are read at each of them
+LONGEST_SEARCH = 1 << 26  # bytes in which a line must end for a file to be cut there
 SAMPLE_LINES = 16  # of which so many lines are kept
 
 
@@ -124,13 +125,14 @@ class Source:
 
 
 def _next_line(file: IO[bytes], place: int) -> int:
-    """The beginning of the first line behind this place."""
+    """The beginning of the first line behind this place; the end of the file, if it is very far away."""
     file.seek(place)
-    while text := file.read(1 << 16):
+    last = place + LONGEST_SEARCH
+    while place < last and (text := file.read(1 << 16)):
         if (line_end := text.find(b"\n")) >= 0:
             return place + line_end + 1
         place += len(text)
-    return place
+    return file.seek(0, os.SEEK_END)
 
 
 Path = str | bytes | os.PathLike[str] | Source

@@ -368,7 +368,7 @@ def test_the_command_line_merges_as_python_does(text, tmp_path, how):
     words = succeed("merge", *paths, "-m", tmp_path / "all.npz")
     assert "merged from 3 models: " in words.out
     succeed("predict", text, "-m", tmp_path / "all.npz")
-    succeed("train", text, "-m", tmp_path / "more.npz", "--resume", tmp_path / "all.npz", "--epochs", "1")
+    succeed("train", "-a", "arow", text, "-m", tmp_path / "more.npz", "--resume", tmp_path / "all.npz", "--epochs", "1")
 
 
 def test_merge_refuses_what_it_cannot_use(model, tmp_path):

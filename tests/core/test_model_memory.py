@@ -131,9 +131,9 @@ def test_x09_training_can_resume_any_model_that_training_may_make(tmp_path, monk
     text.write_text(random_text())
     model = tmp_path / "m.npz"
     flags = ["--hash-bits", 24, "--epochs", 1, "--memory", "1M", "--quiet"]
-    succeed("train", text, "-m", model, *flags)
+    succeed("train", "-a", "arow", text, "-m", model, *flags)
     assert "--memory 129M" in fail("predict", text, "-m", model)
-    succeed("train", text, "-m", model, "--resume", model, *flags)
+    succeed("train", "-a", "arow", text, "-m", model, "--resume", model, *flags)
     assert len(succeed("predict", text, "-m", model, "--memory", "129M").out.split()) == 61
 
 
@@ -340,7 +340,7 @@ def test_x09_only_regular_files_are_models(tmp_path):
             ["predict", text, "-m", odd],
             ["evaluate", text, "-m", odd],
             ["merge", model, odd, "-m", tmp_path / "out"],
-            ["train", text, "-m", model, "--resume", odd],
+            ["train", "-a", "arow", text, "-m", model, "--resume", odd],
         ):
             assert fail(*words) == f"cwlearn: error: {odd}: not a regular file"
     assert "Is a directory" in fail("inspect", tmp_path)

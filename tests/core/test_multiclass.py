@@ -222,7 +222,7 @@ def test_many_labels_are_counted_and_named(tmp_path):
         model = trained(path, *words)
         assert model.classes.tolist() == list(range(300))
         assert model.label_names[7] == "7.0"
-    outcome = succeed("train", path, "-m", tmp_path / "m.npz")
+    outcome = succeed("train", "-a", "arow", path, "-m", tmp_path / "m.npz")
     assert "and 280 more" in outcome.out
     path.write_text("300 1:1\n")
     message = fail("evaluate", path, "-m", tmp_path / "m.npz")
@@ -233,32 +233,35 @@ def test_many_labels_are_counted_and_named(tmp_path):
 def test_a_label_that_is_not_a_class_is_named_even_among_new_labels(text):
     text.write_text("1 1:1\n2 1:1\n3 1:1\n2.5 1:1\n4 1:1\n")
     for words in ([], ["--epochs", 1]):
-        message = fail("train", text, "-m", text.with_name("m"), *words)
+        message = fail("train", "-a", "arow", text, "-m", text.with_name("m"), *words)
         assert f"{text}:4: label 2.5 is not a whole number" in message
 
 
 def test_labels_that_are_equal_as_doubles_are_refused(text):
     text.write_text("5 1:1\n9007199254740991 1:1\n9007199254740993 2:1\n1e300 1:1\n")
     for words in ([], ["--epochs", 1]):
-        message = fail("train", text, "-m", text.with_name("m"), *words)
+        message = fail("train", "-a", "arow", text, "-m", text.with_name("m"), *words)
         assert f"{text}:3: label 9007199254740993 is too large: from 2^53 on" in message
 
 
 def test_almost_as_many_labels_as_rows_are_a_warning(text):
     text.write_text("".join(f"{row} 1:{row}\n" for row in range(1, 40)))
-    assert "warning: 39 labels in 39 rows: are they classes?" in succeed("train", text, "-m", text.with_name("m")).err
+    assert (
+        "warning: 39 labels in 39 rows: are they classes?"
+        in succeed("train", "-a", "arow", text, "-m", text.with_name("m")).err
+    )
 
 
 def test_the_weights_of_all_labels_count_for_memory(text):
     text.write_text("".join(f"{label} {label}:1\n" for label in range(1, 9)))
-    message = fail("train", text, "-m", text.with_name("m"), "--memory", 500)
+    message = fail("train", "-a", "arow", text, "-m", text.with_name("m"), "--memory", 500)
     assert "9 features need 640 bytes for the weights of 8 labels, more than the 500 allowed (--memory)" in message
     assert trained(text, "--memory", 500, "--features", 9).state.n_features == 9
 
 
 def test_memory_that_the_machine_does_not_have_is_refused(text, monkeypatch):
     monkeypatch.setattr(state, "free_memory", lambda: 10**8)
-    message = fail("train", text, "-m", text.with_name("m"), "--hash-bits", 24)
+    message = fail("train", "-a", "arow", text, "-m", text.with_name("m"), "--hash-bits", 24)
     assert "16,777,216 features x 4 labels need 536,870,944 bytes" in message
 
 
@@ -270,11 +273,13 @@ def test_resuming_gives_the_bits_of_one_run(text, tmp_path):
     second.write_text("".join(lines[30:]))
     model = tmp_path / "m.npz"
     succeed("train", first, "-m", model, "-a", "arow", "--epochs", 1, "--n-constraints", "all", "--labels", "0,1,2,3")
-    message = fail("train", second, "-m", model, "--resume", model, "--epochs", 1, "--n-constraints", 2)
+    message = fail("train", "-a", "arow", second, "-m", model, "--resume", model, "--epochs", 1, "--n-constraints", 2)
     assert "was trained with --n-constraints all, not 2; --force continues all the same" in message
-    message = fail("train", second, "-m", model, "--resume", model, "--epochs", 1, "--labels", "0,1,2", "--force")
+    message = fail(
+        "train", "-a", "arow", second, "-m", model, "--resume", model, "--epochs", 1, "--labels", "0,1,2", "--force"
+    )
     assert "was trained with --labels 0, 1, 2, 3, not 0, 1, 2; a resumed model keeps that" in message
-    succeed("train", second, "-m", model, "--resume", model, "--epochs", 1)
+    succeed("train", "-a", "arow", second, "-m", model, "--resume", model, "--epochs", 1)
     assert bits(model_file.load(model)) == bits(whole)
 
 
@@ -323,9 +328,9 @@ def test_predict_evaluate_and_inspect_show_all_labels(text, tmp_path):
 
 def test_flags_of_several_labels(text):
     for words in (["--n-constraints", "0"], ["--n-constraints", "some"], ["--multiclass-update", "both"]):
-        fail("train", text, "-m", text.with_name("m"), *words, status=2)
+        fail("train", "-a", "arow", text, "-m", text.with_name("m"), *words, status=2)
     assert "must be a positive integer or all" in fail(
-        "train", text, "-m", text.with_name("m"), "--n-constraints", "x", status=2
+        "train", "-a", "arow", text, "-m", text.with_name("m"), "--n-constraints", "x", status=2
     )
     message = fail("train", text, "-m", text.with_name("m"), "-a", "cw", "--multiclass-update", "exact", status=2)
     assert "--multiclass-update exact is there for CW with --form variance" in message
@@ -333,14 +338,16 @@ def test_flags_of_several_labels(text):
     assert learned.training.multiclass_update == "exact"
     assert learned.training.n_constraints is None
     for labels in ("1", "1,1.0", "1,2,2", "a,a"):
-        fail("train", text, "-m", text.with_name("m"), "--labels", labels, status=2)
-    assert "is not one of the labels a, b, c" in fail("train", text, "-m", text.with_name("m"), "--labels", "a,b,c")
+        fail("train", "-a", "arow", text, "-m", text.with_name("m"), "--labels", labels, status=2)
+    assert "is not one of the labels a, b, c" in fail(
+        "train", "-a", "arow", text, "-m", text.with_name("m"), "--labels", "a,b,c"
+    )
 
 
 def test_an_inexact_exact_update_is_reported(text, monkeypatch):
     monkeypatch.setattr(learner_module, "EXACT_SWEEPS", 1)
     words = ["-a", "cw", "--form", "variance", "--multiclass-update", "exact", "--n-constraints", "all", "--json"]
-    outcome = cwlearn("train", text, "-m", text.with_name("m"), *words)
+    outcome = cwlearn("train", "-a", "arow", text, "-m", text.with_name("m"), *words)
     assert outcome.json["unsolved_updates"] > 0
     assert f"warning: {outcome.json['unsolved_updates']} exact updates did not converge" in outcome.err
 

@@ -69,8 +69,8 @@ def test_probabilities_count_the_noise_and_agree_with_draws():
     learner.learn(rows, y)
     mean, variance = learner.margins(rows)
     expected = ndtr(mean / np.sqrt(0.49 + variance))
-    np.testing.assert_allclose(learner.probabilities(mean, variance)[:, 1], expected, rtol=1e-9)
-    drawn = learner.drawn_probabilities(mean, variance, 4000, np.random.RandomState(0))
+    np.testing.assert_allclose(learner.label_distribution(mean, variance)[:, 1], expected, rtol=1e-9)
+    drawn = learner.drawn_distribution(mean, variance, 4000, np.random.RandomState(0))
     np.testing.assert_allclose(drawn[:, 1], expected, atol=0.03)
 
 
@@ -80,7 +80,7 @@ def test_probabilities_of_several_labels_agree_with_draws():
     rows = rows_of(X, learner)
     learner.learn(rows, y)
     margins = learner.margins(rows)
-    exact = learner.probabilities(*margins)
+    exact = learner.label_distribution(*margins)
     np.testing.assert_allclose(exact.sum(axis=1), 1, rtol=1e-9)
-    drawn = learner.drawn_probabilities(*margins, 4000, np.random.RandomState(0))
+    drawn = learner.drawn_distribution(*margins, 4000, np.random.RandomState(0))
     np.testing.assert_allclose(drawn, exact, atol=0.03)

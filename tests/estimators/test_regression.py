@@ -280,7 +280,7 @@ def test_train_reports_errors_and_no_mistakes(data, tmp_path):
 
 def test_predict_and_evaluate(data, tmp_path):
     path, X, t = data
-    succeed("train", path, "-m", tmp_path / "m.npz", "--task", "regression", "--covariance", "full")
+    succeed("train", "-a", "arow", path, "-m", tmp_path / "m.npz", "--task", "regression", "--covariance", "full")
     model = package.load(tmp_path / "m.npz")
     prediction, deviation = model.predict(X, return_std=True)
     plain = np.array([float(line) for line in succeed("predict", path, "-m", tmp_path / "m.npz").out.split()])
@@ -311,7 +311,7 @@ def test_models_without_features_and_with_huge_targets_can_be_inspected(tmp_path
     for text, flags in (("1\n2\n3\n", []), ("1\n2\n1\n", ["--task", "classification"]),
                         ("1e30 1:1\n-1e30 2:1\n1e30 1:2\n5 3:1\n", ["--epochs", "1"])):  # fmt: skip
         path.write_text(text)
-        succeed("train", path, "-m", tmp_path / "m", "--task", "regression", *flags)
+        succeed("train", "-a", "arow", path, "-m", tmp_path / "m", "--task", "regression", *flags)
         succeed("inspect", tmp_path / "m")
         json.loads(succeed("inspect", tmp_path / "m", "--json").out, parse_constant=lambda text: pytest.fail(text))
 
@@ -329,7 +329,7 @@ def test_measures_of_targets_far_from_0_do_not_cancel():
 
 def test_evaluating_huge_targets_gives_json_that_can_be_read(data, tmp_path):
     path, _, _ = data
-    succeed("train", path, "-m", tmp_path / "m", "--task", "regression", "--epochs", "1")
+    succeed("train", "-a", "arow", path, "-m", tmp_path / "m", "--task", "regression", "--epochs", "1")
     path.write_text("1e200 1:1\n-1e200 1:1\n")
     outcome = succeed("evaluate", path, "-m", tmp_path / "m", "--json")
     assert outcome.err == ""
@@ -343,9 +343,20 @@ def test_resuming_goes_on_to_the_same_bits(data, tmp_path):
     (tmp_path / "a.svm").write_text(regression_text(X[:100], t[:100]))
     (tmp_path / "b.svm").write_text(regression_text(X[100:], t[100:]))
     options = ["--task", "regression", "--epochs", "1", "--covariance", "full"]
-    succeed("train", path, "-m", tmp_path / "whole", *options)
-    succeed("train", tmp_path / "a.svm", "-m", tmp_path / "part", "--features", "20", *options)
-    succeed("train", tmp_path / "b.svm", "-m", tmp_path / "part", "--resume", tmp_path / "part", "--epochs", "1")
+    succeed("train", "-a", "arow", path, "-m", tmp_path / "whole", *options)
+    succeed("train", "-a", "arow", tmp_path / "a.svm", "-m", tmp_path / "part", "--features", "20", *options)
+    succeed(
+        "train",
+        "-a",
+        "arow",
+        tmp_path / "b.svm",
+        "-m",
+        tmp_path / "part",
+        "--resume",
+        tmp_path / "part",
+        "--epochs",
+        "1",
+    )
     whole, part = (model_file.load(tmp_path / name) for name in ("whole", "part"))
     assert whole.statistics == part.statistics
     assert (whole.state.means == part.state.means).all()
@@ -354,15 +365,15 @@ def test_resuming_goes_on_to_the_same_bits(data, tmp_path):
 def test_targets_may_be_any_number_and_all_the_same(tmp_path):
     path = tmp_path / "data.svm"
     path.write_text("1.5 1:1\n-2e3 2:1\n1.5 1:2\n")
-    succeed("train", path, "-m", tmp_path / "m", "--task", "regression")
+    succeed("train", "-a", "arow", path, "-m", tmp_path / "m", "--task", "regression")
     path.write_text("7 1:1\n7 1:2\n")
-    succeed("train", path, "-m", tmp_path / "m", "--task", "regression", "--epochs", "1")
+    succeed("train", "-a", "arow", path, "-m", tmp_path / "m", "--task", "regression", "--epochs", "1")
     report = json.loads(succeed("evaluate", path, "-m", tmp_path / "m", "--json").out)
     assert report["r2"] is None
     path.write_text("")
-    assert "no examples" in fail("train", path, "-m", tmp_path / "m", "--task", "regression")
+    assert "no examples" in fail("train", "-a", "arow", path, "-m", tmp_path / "m", "--task", "regression")
     path.write_text("7 1:1\nnan 1:2\n")
-    assert "data.svm:2" in fail("train", path, "-m", tmp_path / "m", "--task", "regression")
+    assert "data.svm:2" in fail("train", "-a", "arow", path, "-m", tmp_path / "m", "--task", "regression")
 
 
 @pytest.mark.parametrize(
@@ -376,19 +387,23 @@ def test_targets_may_be_any_number_and_all_the_same(tmp_path):
     ],
 )
 def test_flags_that_make_no_sense_are_refused(data, tmp_path, flags, message):
-    assert message in fail("train", data[0], "-m", tmp_path / "m", "--task", "regression", *flags, status=2)
+    assert message in fail(
+        "train", "-a", "arow", data[0], "-m", tmp_path / "m", "--task", "regression", *flags, status=2
+    )
 
 
 def test_models_of_the_other_task_are_told_apart(data, tmp_path):
     path, _, _ = data
     labelled = tmp_path / "labelled.svm"
     labelled.write_text("1 1:1\n2 2:1\n")
-    succeed("train", path, "-m", tmp_path / "r", "--task", "regression", "--epochs", "1")
-    succeed("train", labelled, "-m", tmp_path / "c", "--epochs", "1")
+    succeed("train", "-a", "arow", path, "-m", tmp_path / "r", "--task", "regression", "--epochs", "1")
+    succeed("train", "-a", "arow", labelled, "-m", tmp_path / "c", "--epochs", "1")
     assert "a regression has no probabilities; --std" in fail(
         "predict", path, "-m", tmp_path / "r", "--proba", status=2
     )
     assert "--std is for a regression" in fail("predict", labelled, "-m", tmp_path / "c", "--std", status=2)
     for model, task in (("r", "classification"), ("c", "regression")):
-        message = fail("train", labelled, "-m", tmp_path / "m", "--resume", tmp_path / model, "--task", task)
+        message = fail(
+            "train", "-a", "arow", labelled, "-m", tmp_path / "m", "--resume", tmp_path / model, "--task", task
+        )
         assert f"not {task}; a resumed model keeps that" in message

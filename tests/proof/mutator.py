@@ -169,7 +169,11 @@ class Mutator(ast.NodeTransformer):
 
 def plain(text: str) -> str:
     """Cython's casts and addresses as calls and names of Python."""
-    return re.sub(r"& (\w)", r"ref_\1", re.sub(r"< (\w+) > (\w+(?: \. \w+)*)", r"cast_\1(\2)", text))
+    return re.sub(
+        r"& (\w)",
+        r"ref_\1",
+        re.sub(r"< (\w+) > (\w+(?: \. \w+)*)", r"cast_\1(\2)", re.sub(r"< const (\w+) \* > ", "", text)),
+    )
 
 
 def spelled(text: str) -> str:

@@ -70,10 +70,10 @@ def test_a_hashed_model_goes_on_with_its_hashes(tmp_path):
     a, b = tmp_path / "a.svm", tmp_path / "b.svm"
     a.write_text(random_text(seed=1))
     b.write_text(random_text(seed=2))
-    words = ["--epochs", 1, "--quiet"]
+    words = ["-a", "arow", "--epochs", 1, "--quiet"]
     succeed("train", a, "-m", tmp_path / "m.npz", "--hash-bits", 5, *words)
     succeed("train", b, "-m", tmp_path / "m.npz", "--resume", tmp_path / "m.npz", *words)
-    assert bits(model_file.load(tmp_path / "m.npz")) == bits(trained(a, b, "--hash-bits", 5, *words[:2]))
+    assert bits(model_file.load(tmp_path / "m.npz")) == bits(trained(a, b, "--hash-bits", 5, *words[:4]))
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def interrupted(words, tmp_path, interrupt, blocks=5):
     ids=str,
 )
 def test_m12_a_checkpoint_goes_on_only_with_its_own_run(words, difference, text, tmp_path, interrupt):
-    train = ["train", text, "-m", tmp_path / "m.npz", "--epochs", 3, "--seed", 4, "--quiet"]
+    train = ["train", text, "-a", "arow", "-m", tmp_path / "m.npz", "--epochs", 3, "--seed", 4, "--quiet"]
     checkpoint = interrupted(train, tmp_path, interrupt)
     before = checkpoint.read_bytes()
     if words == ["other"]:

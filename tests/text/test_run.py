@@ -128,10 +128,10 @@ def test_t01_a_text_of_many_chunks_gives_the_same_bits_however_it_is_packed_and_
     training = {"epochs": 1, "shuffle": False} if words[1] == 1 else {"epochs": 2, "random_state": 5}
     expected = bits(fitted(large, rules.AROW(), **training))
     for threads in (1, 2, 3, 8, 64):
-        assert bits(trained(large, *words, "--threads", threads)) == expected
+        assert bits(trained(large, "-a", "arow", *words, "--threads", threads)) == expected
     for files in ([tmp_path / "head.svm", tmp_path / "tail.svm.gz"], [tmp_path / "all.svm.bz2"]):
-        assert bits(trained(*files, *words)) == expected
-    assert bits(trained(tmp_path / "all.svm.xz", *words)) == expected
+        assert bits(trained(*files, "-a", "arow", *words)) == expected
+    assert bits(trained(tmp_path / "all.svm.xz", "-a", "arow", *words)) == expected
 
 
 # -- the size of the model ---------------------------------------------------------------------------------------------
@@ -182,16 +182,17 @@ def test_l28_a_huge_index_is_refused_before_memory_is_taken_and_can_be_hashed(in
 
 def test_hashed_features_are_the_same_in_every_chunk_epoch_and_verb(text):
     training = Training(epochs=1, shuffle=False)
-    expected = bits(trained(text, "--epochs", 1, "--hash-bits", 6))
+    expected = bits(trained(text, "-a", "arow", "--epochs", 1, "--hash-bits", 6))
     for chunk_bytes, threads in ((16, 1), (16, 4), (1 << 20, 2)):
         resources = Resources(hash_bits=6, threads=threads)
         run = Run([str(text)], rules.AROW(), training, resources=resources, chunk_bytes=chunk_bytes)
         assert bits(run.train()) == expected
     model = text.with_name("m.npz")
-    succeed("train", text, "-m", model, "--hash-bits", 12, "--quiet")
+    succeed("train", text, "-a", "arow", "-m", model, "--hash-bits", 12, "--quiet")
     assert succeed("evaluate", text, "-m", model, "--json").json["error"] < 0.1
-    memory = trained(text, "--hash-bits", 12, "--no-shuffle")
-    assert bits(trained(text, "--hash-bits", 12, "--no-shuffle", "--memory", 6000, "--features", 4096)) == bits(memory)
+    words = ["-a", "arow", "--hash-bits", 12, "--no-shuffle"]
+    memory = trained(text, *words)
+    assert bits(trained(text, *words, "--memory", 6000, "--features", 4096)) == bits(memory)
 
 
 def test_a_model_of_hashed_features_can_be_read_back_whatever_features_says(text):
@@ -208,7 +209,7 @@ def test_a_model_of_hashed_features_can_be_read_back_whatever_features_says(text
 @pytest.mark.parametrize("width", [31, 40])
 def test_h07_more_hash_bits_than_there_is_memory_are_an_error_that_says_how_much_they_need(width, text, monkeypatch):
     monkeypatch.setattr(state, "free_memory", lambda: 8 << 30)
-    message = fail("train", text, "-m", text.with_name("m"), "--hash-bits", width)
+    message = fail("train", text, "-a", "arow", "-m", text.with_name("m"), "--hash-bits", width)
     assert f"{((1 << width) + 1) * 8:,} bytes" in message
 
 
@@ -270,7 +271,7 @@ def test_with_a_shuffle_the_cache_follows_the_seed(text, caches):
     assert run(1) == run(1, threads=4)
     assert run(1) != run(2)
     assert len(caches) == 4
-    assert run(1)[-2]["rows"] == 3 * 61
+    assert run(1)[-3]["rows"] == 3 * 61
     before = len(caches)
     assert run(1, memory=1 << 20) == bits(fitted(text, rules.AROW(), epochs=3, random_state=1))
     assert len(caches) == before
@@ -691,7 +692,7 @@ def models_of_every_door(text, tmp_path):
     yield "shards", distributed.fit(package.AROWClassifier(**options), [text])
     yield "parts of a file", distributed.fit(package.AROWClassifier(**options), distributed.split(text, 3))
     for words in (["--epochs", 1], ["--epochs", 1, "--workers", 2]):
-        succeed("train", text, "-m", tmp_path / "door.npz", "--quiet", *words)
+        succeed("train", text, "-a", "arow", "-m", tmp_path / "door.npz", "--quiet", *words)
         yield " ".join(map(str, words)), package.load(tmp_path / "door.npz")
 
 

@@ -78,7 +78,7 @@ def test_x12_another_users_link_in_a_folder_open_to_all_is_not_followed(to, mode
     for call in (check_writable, replace):
         with pytest.raises(PermissionError, match="the link 'link' is another user's, in a folder that all may write"):
             call(path)
-    message = fail("train", text, "-m", path)
+    message = fail("train", "-a", "arow", text, "-m", path)
     assert message.startswith(f"cwlearn: error: {path}: the link 'link' is another user's")
     assert os.listdir(victim.parent) == ["m.npz"]
     assert victim.read_bytes() == b"precious"
@@ -281,7 +281,7 @@ def refused_before_training(text, tmp_path, monkeypatch):
             return [(entry.name, entry.stat().st_mtime_ns, entry.stat().st_ino) for entry in os.scandir(folder)]
 
         before = state()
-        message = fail("train", text, "-m", path, *words)
+        message = fail("train", "-a", "arow", text, "-m", path, *words)
         assert state() == before
         start = f"cwlearn: error: {path}"
         assert message.startswith(start)
@@ -400,7 +400,7 @@ def protected(flag, path):
 def test_x14_a_limit_on_the_size_of_files_is_met_before_training(text, tmp_path):
     limit = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))}
     (tmp_path / "bad.svm").write_text("this would be an error, if it were read\n")
-    outcome = outcome_of("train", tmp_path / "bad.svm", "-m", tmp_path / "m.npz", **limit)
+    outcome = outcome_of("train", "-a", "arow", tmp_path / "bad.svm", "-m", tmp_path / "m.npz", **limit)
     assert explained(outcome.err) == f"cwlearn: error: {tmp_path / 'm.npz'}: File too large"
     assert sorted(os.listdir(tmp_path)) == ["bad.svm", "data.svm"]
 
@@ -488,7 +488,8 @@ def rescued(message, path):
 @pytest.mark.parametrize("verb", ["train", "train in shards", "merge"])
 def test_x14_a_model_that_cannot_have_its_name_is_saved_under_another_one(verb, text, model, tmp_path, monkeypatch):
     module = cli_merge if verb == "merge" else cli_train
-    words = {"train": ["train", text], "train in shards": ["train", text, "--workers", 2], "merge": ["merge", model]}
+    train = ["train", "-a", "arow", text]
+    words = {"train": train, "train in shards": [*train, "--workers", 2], "merge": ["merge", model]}
     good, path = tmp_path / "good.npz", tmp_path / "m.npz"
     succeed(*words[verb], "-m", good, "--quiet")
     before = set(os.listdir(tmp_path))
@@ -512,7 +513,7 @@ def test_x14_a_model_whose_folder_is_gone_is_saved_elsewhere(where, text, tmp_pa
     gone = [folder, *([] if where == "the working directory" else [working])]
     gone += [temporary] if where == "nowhere" else []
     then_in_the_way(monkeypatch, cli_train, lambda _: [shutil.rmtree(one) for one in gone])
-    message = fail("train", text, "-m", path)
+    message = fail("train", "-a", "arow", text, "-m", path)
     if where == "nowhere":
         assert message == f"cwlearn: error: {path}: there is no such folder to write to"
         return
@@ -525,7 +526,7 @@ def test_x14_a_model_whose_folder_is_gone_is_saved_elsewhere(where, text, tmp_pa
 def test_x14_a_checkpoint_stays_where_the_model_cannot_be_saved(text, tmp_path, monkeypatch):
     path = tmp_path / "m.npz"
     then_in_the_way(monkeypatch, cli_train, lambda path: path.endswith("checkpoint") or os.mkdir(path))
-    _, place = rescued(fail("train", text, "-m", path, "--checkpoint", 1e-9), path)
+    _, place = rescued(fail("train", "-a", "arow", text, "-m", path, "--checkpoint", 1e-9), path)
     assert model_file.load(place).statistics["rows"] == 610
     assert model_file.load(f"{path}.checkpoint").unfinished["done"] == 610
 
