@@ -39,17 +39,18 @@ cdef enum:
     PRIOR_SLOPE_VARIANCE = 100
     PRIOR_SHIFT_VARIANCE = 16
     HORIZON = 1 << 16
-    ALL_ROWS = 2048           # so many are observed one by one; later ones
-    ONE_IN = 8                # only in this proportion, because it takes as long as learning some fifty features
+    ALL_ROWS = 1024           # so many are observed one by one, and then as many each time the rows grow by e: one
+    #                           observation takes as long as learning some fifty features
     HEAVIEST = 1 << 20        # no row counts as more than so many
 
 
 cdef inline bint is_observed(const Calibration* known, uint64_t row) noexcept nogil:
     """Whether a row is worth the time; `row` counts all rows that were learned.
 
-    Every eighth row would always have the same label where labels take turns; Fibonacci hashing has no such pattern.
+    Row t is observed with the chance ALL_ROWS / t.  Fibonacci hashing decides, which follows no pattern of the labels.
     """
-    return known.observed < ALL_ROWS or (row * <uint64_t> 0x9E3779B97F4A7C15 >> 40) % ONE_IN == 0
+    cdef double chance = <double> (row * <uint64_t> 0x9E3779B97F4A7C15 >> 40) / (1 << 24)
+    return known.observed < ALL_ROWS or chance * row < ALL_ROWS
 
 
 cdef inline bint is_positive(double square) noexcept nogil:

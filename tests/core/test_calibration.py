@@ -73,11 +73,12 @@ def test_the_calibrators_agree_with_the_reference(rule, n_labels):
 
 
 @pytest.mark.parametrize("n_labels", [2, 4])
-def test_of_thousands_of_rows_the_first_are_observed_then_one_in_eight(n_labels):
+def test_of_thousands_of_rows_the_first_are_observed_then_ever_fewer(n_labels):
     X, y = stream(n_labels, 6000)
     learner, reference = new_learner(rules.AROW(), n_labels=n_labels, dtype="float64"), CalibrationReference()
     observe_rows(learner, reference, rows_of(X, learner), y)
-    assert 2048 + 400 < reference.observed < 2048 + 600
+    expected = 1024 * (1 + np.log(learner.statistics["rows"] / 1024))  # the sum of 1024 / t
+    assert abs(reference.observed - expected) < 4 * np.sqrt(expected)
     assert_agrees(learner, reference)
 
 
@@ -140,7 +141,7 @@ def test_any_chunking_gives_the_same_calibration(rule, n_labels):
     for start, stop in [(0, 1), (1, 700), (700, 700), (700, 2049), (2049, 2501)]:
         parts.learn(rows.part(start, stop), y[start:stop])
     np.testing.assert_array_equal(numbers_of(whole), numbers_of(parts))
-    assert whole.calibration.observed > 2048
+    assert whole.calibration.observed > 1024  # so that a hash has chosen among later rows
     np.testing.assert_array_equal(
         whole.probabilities(rows, *whole.margins(rows)), parts.probabilities(rows, *parts.margins(rows))
     )

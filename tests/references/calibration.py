@@ -14,14 +14,14 @@ import math
 
 import numpy as np
 
-HORIZON, ALL_ROWS, ONE_IN, HEAVIEST = 65536, 2048, 8, 2**20
+HORIZON, ALL_ROWS, HEAVIEST = 65536, 1024, 2**20
 PRIOR_MEAN = (2.0, 0.0)  # of slope and shift
 PRIOR_VARIANCES = (100.0, 16.0)
 
 
 def is_observed(observed, row):
-    """The first 2048, then about every eighth: those whose hash ends in three zeros."""
-    return observed < ALL_ROWS or ((row * 0x9E3779B97F4A7C15) % 2**64 // 2**40) % ONE_IN == 0
+    """The first 1024, then row t with the chance 1024 / t, by a hash of 24 bits."""
+    return observed < ALL_ROWS or ((row * 0x9E3779B97F4A7C15) % 2**64 // 2**40) * row < ALL_ROWS * 2**24
 
 
 class OneScore:
