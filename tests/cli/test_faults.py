@@ -570,7 +570,7 @@ def test_e09_no_clock_changes_a_byte(clock, text, model, tmp_path, monkeypatch):
     date = 2**32 if clock == "goes back" else clock
     os.utime(text, (date, date))
     for words in ([], ["--checkpoint", 1e-9], ["--checkpoint", 60]):
-        succeed("train", text, "-m", tmp_path / "m.npz", *words, "--quiet")
+        succeed("train", text, "-a", "arow", "-m", tmp_path / "m.npz", *words, "--quiet")
         assert (tmp_path / "m.npz").read_bytes() == old
     assert sorted(os.listdir(tmp_path)) == ["data.svm", "m.npz", "model.npz"]
 
