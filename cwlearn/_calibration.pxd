@@ -2,18 +2,20 @@
 
 A row is scored before it is learned from, so its label tests the score.  Two calibrators watch these scores, one the
 margin itself, the other the margin over its deviation; the one with the lower log loss gives the probabilities.
-Each is a logistic regression of the label on one number, learned row by row with this package's own rule (Bayesian
-logistic, a Gaussian over slope and shift): p = sigmoid(slope f + shift) with f = score / (root mean square of scores).
-More than two labels have softmax(slope f_z) and no shift (Guo et al., ICML 2017, temperature scaling).
+Each is a logistic regression of the label on one number, learned row by row as a Gaussian over slope and shift, and
+a part of the labels is random, whatever the score: p = noise / 2 + (1 - noise) sigmoid(slope f + shift) with
+f = score / (root mean square of scores).  Without the noise, labels that are wrong by chance would flatten the slope.
+More than two labels have noise / n + (1 - noise) softmax(slope f) and no shift (Guo et al., ICML 2017, temperature
+scaling).
 
 The scores of a young model say little about those of an older one.  So later rows count more: an observation's weight
 grows with the power `recency` of the number of rows before it, and no more than the last HORIZON rows count.
 """
 
-from libc.math cimport copysign, exp, log, log1p, sqrt
+from libc.math cimport copysign, exp, fabs, log, log1p, sqrt
 from libc.stdint cimport uint64_t
 
-from cwlearn._rules cimport Step, bayesian_logistic, larger, smaller
+from cwlearn._rules cimport larger, smaller
 
 cdef struct Calibrator:
     double mean_square        # of the scores, or with more than two labels of the lead of the best one over the average
@@ -23,6 +25,7 @@ cdef struct Calibrator:
     double covariance         # of slope and shift
     double shift_variance
     double loss               # the mean log loss of rows, each before it was observed
+    double noise              # the part of labels that are random, whatever the score
 
 cdef struct Calibration:      # only doubles: Python has it as an array of CALIBRATION_DOUBLES
     double observed           # rows
@@ -30,8 +33,13 @@ cdef struct Calibration:      # only doubles: Python has it as an array of CALIB
     Calibrator margin
     Calibrator deviation
 
+cdef struct Pace:             # how much the newest row counts
+    double share              # its share in a mean of all rows
+    double growth             # of the variances before it is observed
+    double noise_share        # its share in the noise
+
 cdef enum:
-    CALIBRATION_DOUBLES = 16
+    CALIBRATION_DOUBLES = 18
 
 # A weak prior: a score of average size is worth a probability of 0.88, give or take everything.
 cdef enum:
@@ -40,17 +48,23 @@ cdef enum:
     PRIOR_SHIFT_VARIANCE = 16
     HORIZON = 1 << 16
     ALL_ROWS = 1024           # so many are observed one by one, and then as many each time the rows grow by e: one
-    #                           observation takes as long as learning some fifty features
+    #                           observation takes as long as learning some forty features
+    ALL_ROWS_OF_SEVERAL = 512     # the same for more than two labels, which have no shift to be found
     HEAVIEST = 1 << 20        # no row counts as more than so many
+    NOISE_RECENCY = 4         # the mistakes of a young model are no noise: they are forgotten faster
+    NOISE_ROWS = 100          # the noise begins as if of so many rows
+    RANDOM_ROWS = 4           # so many had had a random label
+    FAR = 36                  # exp(-FAR) is no part of 1
 
 
-cdef inline bint is_observed(const Calibration* known, uint64_t row) noexcept nogil:
+cdef inline bint is_observed(const Calibration* known, uint64_t row, bint several) noexcept nogil:
     """Whether a row is worth the time; `row` counts all rows that were learned.
 
     Row t is observed with the chance ALL_ROWS / t.  Fibonacci hashing decides, which follows no pattern of the labels.
     """
     cdef double chance = <double> (row * <uint64_t> 0x9E3779B97F4A7C15 >> 40) / (1 << 24)
-    return known.observed < ALL_ROWS or chance * row < ALL_ROWS
+    cdef double rows = ALL_ROWS_OF_SEVERAL if several else ALL_ROWS
+    return known.observed < rows or chance * row < rows
 
 
 cdef inline bint is_positive(double square) noexcept nogil:
@@ -64,7 +78,7 @@ cdef inline bint is_measurable(double score) noexcept nogil:
 
 
 cdef inline void start(Calibrator* c) noexcept nogil:
-    c[0] = Calibrator(0, PRIOR_SLOPE, 0, PRIOR_SLOPE_VARIANCE, 0, PRIOR_SHIFT_VARIANCE, 0)
+    c[0] = Calibrator(0, PRIOR_SLOPE, 0, PRIOR_SLOPE_VARIANCE, 0, PRIOR_SHIFT_VARIANCE, 0, 1.0 * RANDOM_ROWS / NOISE_ROWS)
 
 
 cdef inline void begin(Calibration* known, bint settled) noexcept nogil:
@@ -77,40 +91,69 @@ cdef inline void begin(Calibration* known, bint settled) noexcept nogil:
     known.observed = smaller(known.observed + 1, HORIZON)
 
 
-cdef inline void forget(Calibrator* c, double observed, double recency) noexcept nogil:
+cdef inline Pace pace_of(double observed, double recency) noexcept nogil:
+    """How much the newest row counts, the `observed`th one."""
+    return Pace(
+        larger((1 + recency) / (observed + recency), 1.0 / HORIZON),
+        larger((observed - 1 + recency) / (observed - 1), 1 + 1.0 / HORIZON) if observed > 1 else 1,
+        larger((1.0 + NOISE_RECENCY) / (observed + NOISE_RECENCY + NOISE_ROWS), 1.0 / HORIZON),
+    )
+
+
+cdef inline void forget(Calibrator* c, double growth) noexcept nogil:
     """Let what is known grow old: variances grow, at most to those of the prior."""
-    cdef double growth = larger((observed - 1 + recency) / (observed - 1), 1 + 1.0 / HORIZON) if observed > 1 else 1
-    cdef double slope_limit = smaller(growth, PRIOR_SLOPE_VARIANCE / c.slope_variance)
-    cdef double shift_limit = smaller(growth, PRIOR_SHIFT_VARIANCE / c.shift_variance)
-    c.slope_variance *= slope_limit
-    c.shift_variance *= shift_limit
-    c.covariance *= sqrt(slope_limit * shift_limit)
+    cdef double slope_variance = growth * c.slope_variance
+    cdef double shift_variance = growth * c.shift_variance
+    if slope_variance > PRIOR_SLOPE_VARIANCE or shift_variance > PRIOR_SHIFT_VARIANCE:
+        slope_variance = smaller(slope_variance, PRIOR_SLOPE_VARIANCE)
+        shift_variance = smaller(shift_variance, PRIOR_SHIFT_VARIANCE)
+        growth = sqrt(slope_variance / c.slope_variance * (shift_variance / c.shift_variance))
+    c.slope_variance = slope_variance
+    c.shift_variance = shift_variance
+    c.covariance *= growth
 
 
-cdef inline double share_of(double observed, double recency) noexcept nogil:
-    """The share of the newest row in a mean of all."""
-    return larger((1 + recency) / (observed + recency), 1.0 / HORIZON)
+cdef inline void observe_noise(Calibrator* c, double right, double p, Py_ssize_t n, double share) noexcept nogil:
+    """A row whose one of n labels has the probability p, and `right` if there were no noise.
+
+    The label is another one than the true one with the chance noise / n (1 - right) / p, and a random label is so with
+    the chance (n - 1) / n.  (This is a step of online EM.)  No label is impossible, and some always tell of the score.
+    """
+    cdef double noise = c.noise / (n - 1) * (1 - right) / p
+    c.noise = larger(1e-9, smaller(c.noise + share * (noise - c.noise), 0.98))
 
 
-cdef inline void observe_margin(
-    Calibrator* c, double score, double sign, double weight, double observed, double recency,
-) noexcept nogil:
-    """A row of two labels: `sign` is that of the label, `score` positive for the second one."""
-    cdef double share = share_of(observed, recency)
-    cdef double f, m, along_slope, along_shift, v, beta, limit
-    cdef Step step
-    c.mean_square += share * (score * score - c.mean_square)
+cdef inline void observe_margin(Calibrator* c, double score, double sign, double weight, Pace pace) noexcept nogil:
+    """A row of two labels: `sign` is that of the label, `score` positive for the second one.
+
+    One step of Fisher's scoring for log p, p = noise / 2 + (1 - noise) sigmoid(m), m = sign (slope f + shift).
+    """
+    cdef double f, m, e, right, wrong, p, q, steepness, information, along_slope, along_shift, v, alpha, beta, limit
+    c.mean_square += pace.share * (score * score - c.mean_square)
     f = score / sqrt(c.mean_square) if is_positive(c.mean_square) else 0
-    forget(c, observed, recency)
-    m = sign * (c.slope * f + c.shift)
-    c.loss += share * ((log1p(exp(-m)) if m > -30 else -m) - c.loss)
+    forget(c, pace.growth)
     along_slope = c.slope_variance * f + c.covariance
     along_shift = c.covariance * f + c.shift_variance
     v = along_slope * f + along_shift
-    step = bayesian_logistic(m, v, weight)
-    beta = step.gain / (1 + step.gain * v)
-    c.slope += sign * step.alpha * along_slope
-    c.shift += sign * step.alpha * along_shift
+    m = sign * (c.slope * f + c.shift)
+    e = exp(-fabs(m))
+    right = 1 / (1 + e)                                     # sigmoid(|m|)
+    wrong = e * right
+    if m < 0:
+        right, wrong = wrong, right
+    p = c.noise / 2 + (1 - c.noise) * right
+    q = c.noise / 2 + (1 - c.noise) * wrong                 # 1 - p
+    steepness = (1 - c.noise) * right * wrong / p           # d log p / dm
+    information = weight * steepness * steepness * (p / q)
+    beta = 1 / (1 + information * v)
+    alpha = weight * steepness * beta
+    if weight * v > 0.5:        # far away the tangent says little; see `bayesian_logistic` for this limit
+        alpha = smaller(alpha, (larger(m, 0) - m + log1p(weight * v)) / v)
+    beta *= information
+    c.loss -= pace.share * (log(p) + c.loss)
+    observe_noise(c, right, p, 2, pace.noise_share)
+    c.slope += sign * alpha * along_slope
+    c.shift += sign * alpha * along_shift
     c.covariance -= beta * along_slope * along_shift
     # Rounding must not make it less than a covariance matrix.
     c.slope_variance = larger(c.slope_variance - beta * along_slope * along_slope, 1e-15)
@@ -127,50 +170,56 @@ cdef inline void observe_two(
     cdef double recency = 0.5 if settled else 2
     cdef double score = sign * m
     cdef double ratio = score / sqrt(spread) if is_positive(spread) else 0
+    cdef Pace pace
     if not (is_measurable(score) and is_measurable(ratio)):
         return
     weight = smaller(weight, HEAVIEST)
     begin(known, settled)
-    observe_margin(&known.margin, score, sign, weight, known.observed, recency)
-    observe_margin(&known.deviation, ratio, sign, weight, known.observed, recency)
+    pace = pace_of(known.observed, recency)
+    observe_margin(&known.margin, score, sign, weight, pace)
+    observe_margin(&known.deviation, ratio, sign, weight, pace)
 
 
 cdef inline void observe_scores(
     Calibrator* c, const double* scores, Py_ssize_t n, Py_ssize_t label, double unit, double lead, double best,
-    double weight, double observed, double recency,
+    double weight, Pace pace,
 ) noexcept nogil:
-    """A row of several labels, whose scores are divided by `unit`; `lead` is that of the best one over the average."""
-    cdef double share = share_of(observed, recency)
-    cdef double scale, slope, total, mean, square, f, p, pull, push, own
+    """A row of several labels, whose scores are divided by `unit`; `lead` is that of the best one over the average.
+
+    A step of Newton's method towards the slope with the highest posterior, for a label that counts by the chance that
+    it is no noise (online EM).
+    """
+    cdef double total = 0, mean = 0, square = 0
+    cdef double scale, f, exponent, p, own, right
     cdef Py_ssize_t z
-    cdef int sweep
-    c.mean_square += share * (lead / unit * (lead / unit) - c.mean_square)
+    c.mean_square += pace.share * (lead / unit * (lead / unit) - c.mean_square)
     if not is_positive(c.mean_square):
         return
-    forget(c, observed, recency)
+    forget(c, pace.growth)
     scale = 1 / (unit * sqrt(c.mean_square))
-    own = (scores[label] - best) * scale
-    slope = c.slope
-    for sweep in range(3):      # two Newton steps towards the posterior mode, and the precision there
-        total = mean = square = 0
-        for z in range(n):
-            f = (scores[z] - best) * scale
-            p = exp(slope * f)
+    for z in range(n):
+        f = (scores[z] - best) * scale
+        exponent = c.slope * f
+        if exponent > -FAR:
+            p = exp(exponent)
             total += p
             mean += p * f
             square += p * f * f
-        mean /= total
-        square = larger(square / total - mean * mean, 0)
-        if sweep == 0:
-            c.loss += share * (log(total) - slope * own - c.loss)
-        if sweep == 2:
-            break
-        pull = weight * (own - mean) - (slope - c.slope) / c.slope_variance
-        push = weight * square + 1 / c.slope_variance
-        # No step more than halves or doubles a slope: far away the tangent says little.
-        slope = smaller(larger(slope + pull / push, slope / 2), 2 * slope)
-    c.slope = larger(slope, 1e-9)
-    c.slope_variance /= 1 + weight * square * c.slope_variance
+    mean /= total
+    square = larger(square / total - mean * mean, 0)
+    own = (scores[label] - best) * scale
+    right = exp(c.slope * own) / total
+    p = c.noise / n + (1 - c.noise) * right
+    weight *= (1 - c.noise) * right / p
+    c.loss -= pace.share * (log(p) + c.loss)
+    observe_noise(c, right, p, n, pace.noise_share)
+    square *= weight
+    # No step more than halves or doubles a slope: far away the tangent says little.
+    c.slope = larger(
+        1e-9,
+        smaller(2, larger(0.5, 1 + weight * (own - mean) / (square + 1 / c.slope_variance) / c.slope)) * c.slope,
+    )
+    c.slope_variance /= 1 + square * c.slope_variance
 
 
 cdef inline void observe_labels(
@@ -184,6 +233,7 @@ cdef inline void observe_labels(
     cdef double mean = 0
     cdef double lead
     cdef Py_ssize_t z
+    cdef Pace pace
     for z in range(n):
         best = larger(best, scores[z])
         mean += scores[z] / n
@@ -192,5 +242,6 @@ cdef inline void observe_labels(
         return
     weight = smaller(weight, HEAVIEST)
     begin(known, settled)
-    observe_scores(&known.margin, scores, n, label, 1, lead, best, weight, known.observed, recency)
-    observe_scores(&known.deviation, scores, n, label, unit, lead, best, weight, known.observed, recency)
+    pace = pace_of(known.observed, recency)
+    observe_scores(&known.margin, scores, n, label, 1, lead, best, weight, pace)
+    observe_scores(&known.deviation, scores, n, label, unit, lead, best, weight, pace)

@@ -229,7 +229,7 @@ def learn_rows(
                     rule.threshold = l1 * statistics.rows
                 nnz = indptr[i + 1] - indptr[i]
                 observes = (rule.kind != RLS and (fresh.shape[0] == 0 or fresh[i])
-                            and is_observed(known, statistics.rows))
+                            and is_observed(known, statistics.rows, blocks > 1))
                 if blocks == 1:
                     outcome = learn_row(
                         cell0, average0, &row, n_features, targets[i], column0 + indptr[i], value0 + indptr[i], nnz,

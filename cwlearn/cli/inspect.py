@@ -129,6 +129,7 @@ def _calibration_facts(learner: Learner) -> dict[str, Any] | None:
         "uses": "margin / deviation" if known.uses_deviation else "margin",
         "slope": known.best.line[0],
         "shift": None if learner.several else known.best.line[1],
+        "noise": known.best.noise,
         "log_loss": known.best.loss,
     }
 
@@ -175,7 +176,8 @@ def _calibration_line(facts: dict[str, Any] | None) -> str:
         return "no: the probabilities are those of the sign of the score"
     rows = f"{facts['rows']:,} rows {'held back at first' if facts['held_back'] else 'before they were learned'}"
     shift = "" if facts["shift"] is None else f", shift {facts['shift']:+.3f}"
-    return f"on {rows}, by {facts['uses']}, slope {facts['slope']:.4g}{shift}, log loss {facts['log_loss']:.4f}"
+    line = f"slope {facts['slope']:.4g}{shift}, noise {facts['noise']:.2%}"
+    return f"on {rows}, by {facts['uses']}, {line}, log loss {facts['log_loss']:.4f}"
 
 
 def _named_values(values: dict[str, Any]) -> str:

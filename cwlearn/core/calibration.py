@@ -13,12 +13,14 @@ from cwlearn._kernels import CALIBRATION_SIZE
 from cwlearn.core.parameters import is_number
 from cwlearn.core.probabilities import softmax
 
-PRIOR_SLOPE, PRIOR_SLOPE_VARIANCE, PRIOR_SHIFT_VARIANCE = 2.0, 100.0, 16.0  # those of `_calibration.pxd`
+# Those of `_calibration.pxd`.
+PRIOR_SLOPE, PRIOR_SLOPE_VARIANCE, PRIOR_SHIFT_VARIANCE, PRIOR_NOISE = 2.0, 100.0, 16.0, 0.04
 LEAST_SLOPE = 1e-9  # a higher score is never worth less
 LEAST_SQUARE = 1e-200  # nothing is divided by the root of a smaller number, here and there
 LARGEST = 1e100  # of scores
 # Of the mean square and of the other numbers of a calibrator in a file; far beyond all that occur.
 LARGEST_SQUARE, LARGEST_NUMBER = 1e200, 1e40
+LEAST_NOISE, MOST_NOISE = 1e-9, 0.98  # those of `_calibration.pxd`, too
 ALMOST_1 = 1 - 1e-9  # the most that slope and shift may be correlated
 
 
@@ -32,6 +34,7 @@ class Calibrator(NamedTuple):
     covariance: float = 0.0
     shift_variance: float = PRIOR_SHIFT_VARIANCE
     loss: float = 0.0
+    noise: float = PRIOR_NOISE
 
     @property
     def line(self) -> tuple[float, float]:
@@ -82,12 +85,16 @@ class Calibration:
         return self.deviation if self.uses_deviation else self.margin
 
     def log_odds(self, mean: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The log odds of the second of two labels."""
+        """The log odds that the second of two labels is right; a label that is given can still be wrong by chance."""
         return self._scores(mean, spread) + self.best.line[1]
 
     def probabilities(self, mean: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The probability of each of several labels."""
-        return softmax(self._scores(mean, spread[:, None]))
+        """The probability of each of two (then `mean` has one column) or more labels."""
+        noise = self.best.noise
+        if mean.ndim == 1:
+            odds = self.log_odds(mean, spread)
+            return noise / 2 + (1 - noise) * np.exp(-np.logaddexp(0, np.column_stack([odds, -odds])))
+        return noise / mean.shape[1] + (1 - noise) * softmax(self._scores(mean, spread[:, None]))
 
     def _scores(self, mean: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.float64]:
         """The scores by the better calibrator, without any shift; they stay finite."""
@@ -141,6 +148,7 @@ def _is_sound(part: Calibrator) -> bool:
         and all(abs(number) <= LARGEST_NUMBER for number in part[1:])
         and least >= 1 / LARGEST_NUMBER
         and part.covariance**2 < product
+        and LEAST_NOISE <= part.noise <= MOST_NOISE
     )
 
 
@@ -153,8 +161,8 @@ class CalibrationSum:
 
     def __init__(self) -> None:
         self._observed = self._settled = 0.0
-        # By calibrator: mean square and loss, then precision (3) and precision x mean (2).
-        self._sums = np.zeros((2, 7))
+        # By calibrator: mean square, loss and noise, then precision (3) and precision x mean (2).
+        self._sums = np.zeros((2, 8))
 
     def add(self, known: Calibration | None) -> None:
         if known is None:
@@ -162,7 +170,7 @@ class CalibrationSum:
         self._observed += known.observed
         self._settled = max(self._settled, known.settled)
         for sums, part in zip(self._sums, (known.margin, known.deviation), strict=True):
-            sums += [known.observed * part.mean_square, known.observed * part.loss, *_information(part)]
+            sums += [*(known.observed * of for of in (part.mean_square, part.loss, part.noise)), *_information(part)]
 
     def __iadd__(self, other: CalibrationSum) -> Self:
         self._observed += other._observed
@@ -195,7 +203,15 @@ def _information(part: Calibrator) -> list[float]:
 
 
 def _calibrator(
-    observed: float, squares: float, losses: float, pa: float, pb: float, pc: float, slope: float, shift: float
+    observed: float,
+    squares: float,
+    losses: float,
+    noise: float,
+    pa: float,
+    pb: float,
+    pc: float,
+    slope: float,
+    shift: float,
 ) -> Calibrator:
     """The calibrator with this information beside the prior."""
     unit = math.sqrt(squares / observed) or 1.0
@@ -205,4 +221,5 @@ def _calibrator(
     pb = min(max(pb / unit, -limit), limit)
     slope, determinant = slope / unit + PRIOR_SLOPE / PRIOR_SLOPE_VARIANCE, pa * pc - pb * pb
     a, b, c = pc / determinant, -pb / determinant, pa / determinant
-    return Calibrator(squares / observed, a * slope + b * shift, b * slope + c * shift, a, b, c, losses / observed)
+    means = (of / observed for of in (losses, noise))
+    return Calibrator(squares / observed, a * slope + b * shift, b * slope + c * shift, a, b, c, *means)

@@ -247,10 +247,7 @@ class Model:
         if known is None:
             self.check_distribution()
             return self.label_distribution(mean, variance)
-        if self.several:
-            return known.probabilities(mean, self.spreads(rows, variance))
-        odds = known.log_odds(mean, self.spreads(rows, variance))
-        return np.exp(-np.logaddexp(0, np.column_stack([odds, -odds])))
+        return known.probabilities(mean, self.spreads(rows, variance))
 
     def check_distribution(self) -> None:
         """Refuse a distribution over weights where the rule has none."""

@@ -76,8 +76,9 @@ class Classifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Score each row.
 
-        Two labels: the log odds of `classes_[1]`, those of `predict_proba`; positive if that is the prediction.  (A
-        model file of version 1 has no calibration: there it is the mean of the margin divided by its deviation.)
+        Two labels: the log odds of `classes_[1]`, positive if that is the prediction.  `predict_proba` also counts that
+        a part of the labels is random, whatever the score; it ranks the rows in the same order.  (A model file of
+        version 1 has no calibration: there it is the mean of the margin divided by its deviation.)
 
         More labels: the mean of the score of each label; the highest one is the prediction.  `margin` has the mean and
         the variance of every score.

@@ -55,7 +55,7 @@ def observe_rows(learner, reference, rows, y, weights=NONE, settled=False, fresh
 
 def numbers_of(learner):
     known = learner.calibration
-    return np.zeros(16) if known is None else known.numbers()
+    return np.zeros(18) if known is None else known.numbers()
 
 
 def assert_agrees(learner, reference):
@@ -77,7 +77,8 @@ def test_of_thousands_of_rows_the_first_are_observed_then_ever_fewer(n_labels):
     X, y = stream(n_labels, 6000)
     learner, reference = new_learner(rules.AROW(), n_labels=n_labels, dtype="float64"), CalibrationReference()
     observe_rows(learner, reference, rows_of(X, learner), y)
-    expected = 1024 * (1 + np.log(learner.statistics["rows"] / 1024))  # the sum of 1024 / t
+    first = 1024 if n_labels == 2 else 512
+    expected = first * (1 + np.log(learner.statistics["rows"] / first))  # the sum of first / t
     assert abs(reference.observed - expected) < 4 * np.sqrt(expected)
     assert_agrees(learner, reference)
 
@@ -103,7 +104,8 @@ def test_a_settled_model_begins_its_calibration_anew_and_learned_rows_are_not_ob
     observe_rows(learner, reference, rows, y, settled=True)
     assert (reference.observed, reference.settled) == (301, 1)
     observe_rows(learner, reference, rows, y)  # as `partial_fit` after `fit`
-    assert (reference.observed, reference.settled) == (602, 1)
+    assert 302 < reference.observed <= 602
+    assert reference.settled == 1
     assert_agrees(learner, reference)
 
 
@@ -227,9 +229,9 @@ def test_the_size_of_rows_and_weights_breaks_nothing(scale, n_labels):
 
 @pytest.mark.parametrize("slope", [1e40, 1e-300, -3.0])
 @pytest.mark.parametrize("mean_square", [0.0, 1e-190, 1e200])
-@pytest.mark.parametrize("loss", [0.0, 5.0])
-def test_odd_calibrations_give_probabilities_without_a_warning(slope, mean_square, loss):
-    part = Calibrator(mean_square, slope, 1e40, 1e-40, 0.0, 1e-40, loss)
+@pytest.mark.parametrize(("loss", "noise"), [(0.0, 1e-300), (5.0, 1 - 1e-16)])
+def test_odd_calibrations_give_probabilities_without_a_warning(slope, mean_square, loss, noise):
+    part = Calibrator(mean_square, slope, 1e40, 1e-40, 0.0, 1e-40, loss, noise)
     known = Calibration(5.0, 0.0, part, part._replace(loss=1.0))
     mean, spread = np.array([-1e300, -1.0, 0.0, 1e-300, 1e300]), np.array([0.0, 1.0, 0.0, 1e-300, 1e300])
     with np.errstate(all="raise", under="ignore"):
@@ -261,8 +263,7 @@ def test_a_model_that_is_merged_alone_keeps_its_probabilities(n_labels):
     learner = trained(0, n_labels)
     alone = merged([learner])
     rows = rows_of(stream(n_labels, 100, seed=8)[0], learner)
-    how = "log_odds" if n_labels == 2 else "probabilities"
-    before, after = (getattr(part.calibration, how)(*scores_of(learner, rows)) for part in (learner, alone))
+    before, after = (part.calibration.probabilities(*scores_of(learner, rows)) for part in (learner, alone))
     np.testing.assert_allclose(after, before, rtol=1e-9)
     np.testing.assert_allclose(numbers_of(alone), numbers_of(learner), rtol=1e-9, atol=1e-12)
 
@@ -311,7 +312,7 @@ def test_a_prediction_beside_learning_reads_a_whole_calibration():
     learner, twin = new_learner(rules.AROW()), new_learner(rules.AROW())
     rows = rows_of(X, learner)
     pieces = [(start, start + 20) for start in range(0, 2000, 20)]
-    possible = {np.zeros(16).tobytes()}
+    possible = {np.zeros(18).tobytes()}
     for _ in range(10):
         for start, stop in pieces:
             twin.learn(rows.part(start, stop), y[start:stop])

@@ -11,7 +11,7 @@ from cwlearn.errors import ModelError
 from tests.cases import labelled_rows, new_learner, random_rows, rows_of
 from tests.core.test_model_file import change_header
 
-MARGIN = [1.0, 2.0, 0.1, 0.5, 0.01, 0.2, 0.3]
+MARGIN = [1.0, 2.0, 0.1, 0.5, 0.01, 0.2, 0.3, 0.04]
 SOUND = {"observed": 5.0, "settled": 0.0, "margin": MARGIN, "deviation": MARGIN}
 
 
@@ -60,7 +60,7 @@ def with_number(place, number):
         forged(observed=10**400),
         forged(settled=2),
         forged(settled=0.5),
-        *(with_number(place, number) for place in range(7) for number in (math.nan, math.inf, "1", None, [], 1e308)),
+        *(with_number(place, number) for place in range(8) for number in (math.nan, math.inf, "1", None, [], 1e308)),
         with_number(0, -1.0),
         with_number(3, 0.0),
         with_number(3, -1.0),
@@ -68,6 +68,8 @@ def with_number(place, number):
         with_number(3, 1e-300),
         with_number(4, 5.0),
         with_number(4, -5.0),
+        with_number(7, 0.0),
+        with_number(7, 1.0),
     ],
     ids=repr,
 )
@@ -83,7 +85,7 @@ def test_a_forged_calibration_is_refused(record, tmp_path):
 def test_the_largest_numbers_that_are_taken_break_nothing(square, slope, tmp_path):
     learner, rows, y = learned()
     model_file.save(learner, tmp_path / "m.npz")
-    odd = [square, slope, 1e40, 1e-40, 0.0, 1e40, -1e40]
+    odd = [square, slope, 1e40, 1e-40, 0.0, 1e40, -1e40, 1e-9]
     change_header(tmp_path / "m.npz", calibration=forged(margin=odd, deviation=odd))
     model = model_file.load(tmp_path / "m.npz")
     with np.errstate(all="raise", under="ignore"):

@@ -665,7 +665,8 @@ for kill in range(kills):
         while True:
             save()
     end = time.monotonic() + moments.uniform(0, 2 * span)
-    while time.monotonic() < end:
+    # Every other kill waits until a file is being written: on a busy machine the child may not have run until then.
+    while time.monotonic() < end or (kill % 2 and not left_behind()):
         if kill % 4 == 0:
             whole()  # readers see an old or a new model at any time
     os.kill(child, signal.SIGKILL)
@@ -689,7 +690,7 @@ def test_e01_m15_a_kill_at_any_of_200_moments_of_a_save_leaves_a_whole_model(tmp
     words = [sys.executable, "-c", KILLS, str(tmp_path / "m.npz"), "200"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) > 20, "in many of them a file was being written"
+    assert int(done.stdout) > 20, "in some of them a file was being written"
     assert os.listdir(tmp_path) == ["m.npz"]
 
 

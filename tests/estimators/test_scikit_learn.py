@@ -329,12 +329,14 @@ def test_the_distribution_of_labels_is_that_of_the_gaussian():
 
 @pytest.mark.parametrize("model", [AROWClassifier(), PassiveAggressiveClassifier(), PerceptronClassifier(average=True)])
 @pytest.mark.parametrize("epochs", [1, 5])
-def test_the_score_of_two_labels_is_the_log_odds(model, epochs):
+def test_the_score_of_two_labels_is_the_log_odds_of_a_label_without_noise(model, epochs):
     texts, labels = mails()
     X = HashingVectorizer(n_features=2**12).transform(texts)
     model = clone(model).set_params(random_state=0, epochs=epochs).fit(X, labels)
     odds, chance = model.decision_function(X), model.predict_proba(X)
-    np.testing.assert_allclose(chance[:, 1], 1 / (1 + np.exp(-odds)), rtol=1e-12)
+    noise = model._learner.calibration.best.noise
+    assert 0 < noise < 0.2
+    np.testing.assert_allclose(chance[:, 1], noise / 2 + (1 - noise) / (1 + np.exp(-odds)), rtol=1e-12)
     np.testing.assert_allclose(chance.sum(axis=1), 1, rtol=1e-12)
     assert (model.predict(X) == model.classes_[(odds > 0).astype(int)]).all()
     assert (model.predict(X) == model.classes_[chance.argmax(axis=1)]).all()

@@ -3,25 +3,25 @@
 It is written from the formulas at the top of `_calibration.pxd`, with matrices, and shares no code with the package.
 
 Row t (from 1) weighs w_t = Gamma(t + r) / Gamma(t), about t^r, in every mean; r is the recency, 2 or, once the model is
-settled, 0.5.  What was known before row t is worth w_(t-1) / w_t = (t - 1) / (t - 1 + r) of what it was, and never more
+settled, 0.5.  The noise begins as if 4 of 100 labels had been random, and its recency is 4.  What was known before row t is worth w_(t-1) / w_t = (t - 1) / (t - 1 + r) of what it was, and never more
 than 1 / (1 + 1 / HORIZON).
 
     Guo, Pleiss, Sun, Weinberger, "On Calibration of Modern Neural Networks", ICML 2017 (temperature scaling)
-    MIT  6.867 notes on classification, section 4 (Laplace approximation of logistic regression)
 """
 
 import math
 
 import numpy as np
 
-HORIZON, ALL_ROWS, HEAVIEST = 65536, 1024, 2**20
+HORIZON, HEAVIEST = 65536, 2**20
 PRIOR_MEAN = (2.0, 0.0)  # of slope and shift
 PRIOR_VARIANCES = (100.0, 16.0)
 
 
-def is_observed(observed, row):
-    """The first 1024, then row t with the chance 1024 / t, by a hash of 24 bits."""
-    return observed < ALL_ROWS or ((row * 0x9E3779B97F4A7C15) % 2**64 // 2**40) * row < ALL_ROWS * 2**24
+def is_observed(observed, row, several):
+    """The first 1024 (several labels: 512), then row t with the chance 1024 / t, by a hash of 24 bits."""
+    rows = 512 if several else 1024
+    return observed < rows or ((row * 0x9E3779B97F4A7C15) % 2**64 // 2**40) * row < rows * 2**24
 
 
 class OneScore:
@@ -29,12 +29,18 @@ class OneScore:
 
     def __init__(self):
         self.mean_square = self.loss = 0.0
+        self.noise = 0.04  # as if the labels of 4 of 100 rows had been random
         self.mean, self.covariance = np.array(PRIOR_MEAN), np.diag(PRIOR_VARIANCES)
 
     def remember(self, old, new, t, recency):
         """The mean of the t rows so far."""
         share = (1 + recency) / (t + recency)  # w_t / (w_1 + ... + w_t)
         return (1 - share) * old + share * new
+
+    def remember_noise(self, chance, t):
+        """A mean with the recency 4, which begins with 100 rows of the prior."""
+        share = 5 / (t + 104)
+        self.noise = min(max((1 - share) * self.noise + share * chance, 1e-9), 0.98)
 
     def grow_old(self, t, recency):
         if t > 1:
@@ -46,16 +52,19 @@ class OneScore:
         self.mean_square = self.remember(self.mean_square, score**2, t, recency)
         x = np.array([score / math.sqrt(self.mean_square) if self.mean_square > 1e-200 else 0.0, 1.0])
         self.grow_old(t, recency)
-        m = y * (self.mean @ x)
-        self.loss = self.remember(self.loss, math.log1p(math.exp(-m)), t, recency)
-        # The mode of the posterior lies on the line mean + s y S x, where z = m + weight v sigmoid(-z).
-        v, low, high = x @ self.covariance @ x, m, m + weight * (x @ self.covariance @ x)
-        for _ in range(200):
-            z = (low + high) / 2
-            low, high = (low, z) if z - m - weight * v / (1 + math.exp(min(z, 700))) > 0 else (z, high)
-        p = 1 / (1 + math.exp(-z))
-        self.mean = self.mean + y * weight * (1 - p) * (self.covariance @ x)
-        self.covariance = np.linalg.inv(np.linalg.inv(self.covariance) + weight * p * (1 - p) * np.outer(x, x))
+        m, v = y * (self.mean @ x), x @ self.covariance @ x
+        right = 1 / (1 + math.exp(-m))
+        p = self.noise / 2 + (1 - self.noise) * right
+        self.loss = self.remember(self.loss, -math.log(p), t, recency)
+        # Fisher's scoring: one step along the gradient of log p, by the precision after the row.
+        steepness = (1 - self.noise) * right * (1 - right)
+        information = weight * steepness**2 / (p * (1 - p))
+        alpha = weight * steepness / p / (1 + information * v)
+        if weight * v > 0.5:  # z = m + weight v sigmoid(-z), the exact mode without noise, lies below this
+            alpha = min(alpha, (max(m, 0) + math.log1p(weight * v) - m) / v)
+        self.mean = self.mean + y * alpha * (self.covariance @ x)
+        self.covariance = np.linalg.inv(np.linalg.inv(self.covariance) + information * np.outer(x, x))
+        self.remember_noise(self.noise * (1 - right) / p, t)
 
     def observe_several(self, scores, label, weight, t, recency):
         self.mean_square = self.remember(self.mean_square, (scores.max() - scores.mean()) ** 2, t, recency)
@@ -64,21 +73,20 @@ class OneScore:
         self.grow_old(t, recency)
         f = (scores - scores.max()) / math.sqrt(self.mean_square)
         before, precision = self.mean[0], 1 / self.covariance[0, 0]
-        slope = before
-        for step in range(3):
-            p = np.exp(slope * f) / np.exp(slope * f).sum()
-            if step == 0:
-                self.loss = self.remember(self.loss, -math.log(p[label]), t, recency)
-            curvature = weight * (p @ f**2 - (p @ f) ** 2)
-            if step < 2:
-                gradient = weight * (f[label] - p @ f) - precision * (slope - before)
-                slope = min(max(slope + gradient / (curvature + precision), slope / 2), 2 * slope)
-        self.mean = np.array([slope, 0.0])
+        soft = np.exp(before * f) / np.exp(before * f).sum()
+        p = self.noise / len(f) + (1 - self.noise) * soft[label]
+        self.loss = self.remember(self.loss, -math.log(p), t, recency)
+        right = (1 - self.noise) * soft[label] / p  # the chance that the label is not noise
+        curvature = weight * right * (soft @ f**2 - (soft @ f) ** 2)
+        slope = before + weight * right * (f[label] - soft @ f) / (curvature + precision)
+        self.mean = np.array([min(max(slope, before / 2), 2 * before), 0.0])
         self.covariance[0, 0] = 1 / (precision + curvature)
+        wrong = self.noise / len(f) * (1 - soft[label]) / p  # the chance that the label is not the true one
+        self.remember_noise(wrong * len(f) / (len(f) - 1), t)
 
     def numbers(self):
         (a, b), (_, c) = self.covariance
-        return [self.mean_square, *self.mean, a, b, c, self.loss]
+        return [self.mean_square, *self.mean, a, b, c, self.loss, self.noise]
 
 
 class CalibrationReference:
@@ -91,7 +99,7 @@ class CalibrationReference:
     def observe(self, scores, spread, label, weight=1.0, settled=False, fresh=True):
         """A row; `label` is -1 or +1 and `scores` one number, or the number of the label and all scores."""
         row, self.rows = self.rows, self.rows + 1
-        if not fresh or not is_observed(self.observed, row):
+        if not fresh or not is_observed(self.observed, row, np.ndim(scores) > 0):
             return
         if self.observed == 0 or (settled and not self.settled):
             self.observed, self.settled = 0, int(settled)
