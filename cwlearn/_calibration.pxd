@@ -78,7 +78,8 @@ cdef inline bint is_measurable(double score) noexcept nogil:
 
 
 cdef inline void start(Calibrator* c) noexcept nogil:
-    c[0] = Calibrator(0, PRIOR_SLOPE, 0, PRIOR_SLOPE_VARIANCE, 0, PRIOR_SHIFT_VARIANCE, 0, 1.0 * RANDOM_ROWS / NOISE_ROWS)
+    cdef double noise = <double> RANDOM_ROWS / NOISE_ROWS
+    c[0] = Calibrator(0, PRIOR_SLOPE, 0, PRIOR_SLOPE_VARIANCE, 0, PRIOR_SHIFT_VARIANCE, 0, noise)
 
 
 cdef inline void begin(Calibration* known, bint settled) noexcept nogil:
