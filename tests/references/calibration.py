@@ -3,7 +3,7 @@
 It is written from the formulas at the top of `_calibration.pxd`, with matrices, and shares no code with the package.
 
 Row t (from 1) weighs w_t = Gamma(t + r) / Gamma(t), about t^r, in every mean; r is the recency, 2 or, once the model is
-settled, 0.5.  The noise begins as if 4 of 100 labels had been random, and its recency is 4.  What was known before row t
+settled, 0.5.  The noise begins as if 4 of 100 labels had been random; its recency is 4.  What was known before row t
 is worth w_(t-1) / w_t = (t - 1) / (t - 1 + r) of what it was, and never more than 1 / (1 + 1 / HORIZON).
 
     Guo, Pleiss, Sun, Weinberger, "On Calibration of Modern Neural Networks", ICML 2017 (temperature scaling)
