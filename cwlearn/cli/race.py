@@ -53,6 +53,7 @@ def race(
             shards=sharing.wanted,
             merged=sharing.wanted and sharing.how != "l2",
             report=bar.advance,
+            budget=arguments.budget,
         )
     if choice is None:
         epochs = rule.default_epochs if training.epochs == AUTO else training.epochs

@@ -32,8 +32,9 @@ from cwlearn.cli.train_options import (
     wants_race,
 )
 from cwlearn.core import model_file
+from cwlearn.core.choosing import DEFAULT_BUDGET
 from cwlearn.core.learner import Learner
-from cwlearn.core.parameters import LEVEL, POSITIVE, SEED
+from cwlearn.core.parameters import LEVEL, POSITIVE, SEED, TIMES
 from cwlearn.core.rule import Rule
 from cwlearn.core.rules import RULES, TASKS
 from cwlearn.core.states.base import Statistics, new_statistics
@@ -76,6 +77,14 @@ def add_flags(parser: Parser) -> None:
         metavar="ALGORITHM",
         help=f"one of {', '.join(RULES)}, or auto, the default: the best of ten candidates in a race on these data. "
         f"With parameters alone: {DEFAULT_RULE}, or {DOCUMENTS_RULE} for documents. cwlearn help ALGORITHM explains it",
+    )
+    parser.add_argument(
+        "--budget",
+        type=checked(TIMES),
+        default=DEFAULT_BUDGET,
+        metavar="X",
+        help="the most time that choosing and learning may take, as a multiple of one run with ten epochs; a quarter "
+        "of a second or so is always taken. Default: 3x",
     )
     parser.add_argument(
         "--task",

@@ -93,8 +93,12 @@ class Calibration:
         noise = self.best.noise
         if mean.ndim == 1:
             odds = self.log_odds(mean, spread)
-            return noise / 2 + (1 - noise) * np.exp(-np.logaddexp(0, np.column_stack([odds, -odds])))
-        return noise / mean.shape[1] + (1 - noise) * softmax(self._scores(mean, spread[:, None]))
+            chances: NDArray[np.float64] = np.exp(-np.logaddexp(0, np.column_stack([odds, -odds])))
+        else:
+            chances = softmax(self._scores(mean, spread[:, None]))
+        chances *= 1 - noise
+        chances += noise / chances.shape[1]
+        return chances
 
     def _scores(self, mean: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.float64]:
         """The scores by the better calibrator, without any shift; they stay finite."""

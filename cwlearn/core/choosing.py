@@ -31,6 +31,10 @@ from cwlearn.utils.machine import free_memory
 FOLDS = 5
 JUDGING_ROWS = 4000  # are enough to tell candidates apart: with more rows, not all folds are used
 MOST_ROWS = 60_000  # a race takes a sample of more rows
+# All candidates together learn no more rows than `budget` runs of USUAL_EPOCHS, less one for the winner, but always so
+# many: a quarter of a second with 100 nonzeros in a row.
+USUAL_EPOCHS, FREE_ROWS = 10, 750_000
+DEFAULT_BUDGET = 3.0
 FEWEST_ROWS = 20  # fewer rows cannot choose
 ROUNDS = {1: 6, 2: 4, 3: 3, 5: 2, 10: 1, 20: 0}  # epochs, and how many candidates go on from there at most
 CLEAR = 2.0  # standard errors of a paired difference that drop a candidate
@@ -87,6 +91,7 @@ class Race:
     targets: NDArray[np.float64]
     weights: NDArray[np.float64]
     report: Callable[[int], object] = lambda rows: None  # gets the numbers of rows learned
+    budget: float = DEFAULT_BUDGET  # the time of choice and winner together, in runs of USUAL_EPOCHS
 
     def choose(
         self, options: Sequence[Options], random_state: np.random.RandomState, kernel: KernelOptions | None = None
@@ -96,9 +101,12 @@ class Race:
         A candidate that cannot learn these rows drops out.  If none can, there is no choice, and the training says why.
         """
         epochs, shuffle = options[0][1].epochs, options[0][1].shuffle
-        sample = self._sample(shuffle, random_state)._with_few_columns()
+        effort = _passes(len(options), _rounds(epochs)) * (1 - 1 / FOLDS)
+        most = max(FREE_ROWS, (self.budget - 1) * USUAL_EPOCHS * self.rows.n_rows) / effort  # rows, in all folds
+        sample = self._sample(shuffle, random_state, min(MOST_ROWS, int(most)))._with_few_columns()
         racers = [Racer(rule, training) for rule, training in options]
-        folds = sample._folds(shuffle, random_state)[: sample._affordable(racers)]
+        n_folds = max(1, min(sample._affordable(racers), int(most / max(1, sample.rows.n_rows))))
+        folds = sample._folds(shuffle, random_state)[:n_folds]
         judges = [sample._taken(fold) for fold in folds]
         racing, done, seed = racers, 0, int(random_state.randint(2**31 - 1))
         for number, most in _rounds(epochs).items():
@@ -141,12 +149,12 @@ class Race:
         for order in passes:
             learner.learn(self.rows, self.targets, self.weights, order, self.report, nothing_new)
 
-    def _sample(self, shuffle: bool, random_state: np.random.RandomState) -> Race:
+    def _sample(self, shuffle: bool, random_state: np.random.RandomState, most: int) -> Race:
         """Some of very many rows: any of them or, if their order matters, every second, third, ..."""
         n_rows = self.rows.n_rows
-        if n_rows <= MOST_ROWS:
+        if n_rows <= most:
             return self
-        chosen = random_state.permutation(n_rows)[:MOST_ROWS] if shuffle else np.arange(MOST_ROWS) * n_rows // MOST_ROWS
+        chosen = random_state.permutation(n_rows)[:most] if shuffle else np.arange(most) * n_rows // most
         keep = np.zeros(n_rows, bool)
         keep[chosen] = True
         return self._taken(keep)
@@ -198,6 +206,15 @@ def _rounds(epochs: int | str) -> dict[int, int]:
         return ROUNDS
     last = min(epochs, max(ROUNDS))
     return {number: most for number, most in ROUNDS.items() if number < last} | {last: 0}
+
+
+def _passes(racing: int, rounds: dict[int, int]) -> int:
+    """How many epochs all candidates make together, at most."""
+    passes = done = 0
+    for number, most in rounds.items():
+        passes += racing * (number - done)
+        done, racing = number, min(racing, most)
+    return passes
 
 
 def _orders(fold: NDArray[np.bool_], epochs: range, shuffle: bool, seed: int) -> list[NDArray[np.int64]]:

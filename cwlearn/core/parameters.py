@@ -106,6 +106,12 @@ def _read_class_weight(text: str) -> Any:
 
 
 POSITIVE = Check("a positive number", lambda value: is_number(value) and value > 0, float, "X")
+TIMES = Check(
+    "a number of at least 1, such as 3x",
+    lambda value: is_number(value) and value >= 1,
+    lambda text: float(text.removesuffix("x")),
+    "X",
+)
 NOT_NEGATIVE = Check("a number >= 0", lambda value: is_number(value) and value >= 0, float, "X")
 NUMBER = Check("a finite number", is_number, float, "X")
 BOOLEAN = Check("True or False", lambda value: isinstance(value, (bool, np.bool)))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any, Literal, Self
 
@@ -10,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn.core import rules
-from cwlearn.core.choosing import Choice, Race, choose
+from cwlearn.core.choosing import DEFAULT_BUDGET, Choice, Race, choose
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.learner import Learner
+from cwlearn.core.parameters import TIMES, require
 from cwlearn.core.rows import Rows, as_rows
 from cwlearn.core.rule import Rule
 from cwlearn.core.training import Training
@@ -24,12 +26,15 @@ class AutoClassifier(Weighted, Probabilistic, LinearClassifier):
 
     Ten candidates learn some of the rows and are judged by others; those that are clearly behind drop out, the rest
     goes on to more epochs.  Up to some 4,000 rows all judge, in five folds; of more rows a fifth is enough.  The winner
-    learns all rows.  A race takes about as long as 30 passes over many rows, and less than a second with few.
+    learns all rows.
 
     `partial_fit` chooses by the rows of its first call, in one pass, and goes on with the winner.
 
     Parameters
     ----------
+    budget : float, default=3.0
+        The most rows that choosing and learning may take, as a multiple of one run with ten epochs. A race of 750,000
+        rows in all, about a quarter of a second, is always allowed.
     class_weight : dict, "balanced" or None, default=None
         Weight of the loss by label. 'balanced' is n_rows / (n_labels * rows of the label).
     fit_intercept : bool, default=True
@@ -69,6 +74,7 @@ class AutoClassifier(Weighted, Probabilistic, LinearClassifier):
     def __init__(
         self,
         *,
+        budget: float = DEFAULT_BUDGET,
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         fit_intercept: bool = True,
         epochs: int | Literal["auto"] = "auto",
@@ -78,6 +84,7 @@ class AutoClassifier(Weighted, Probabilistic, LinearClassifier):
         dtype: Literal["float32", "float64"] = "float32",
         verbose: int = 0,
     ) -> None:
+        self.budget = budget
         self.class_weight = class_weight
         self.fit_intercept = fit_intercept
         self.epochs = epochs
@@ -110,12 +117,17 @@ class AutoClassifier(Weighted, Probabilistic, LinearClassifier):
         weights: NDArray[np.float64],
         random_state: np.random.RandomState,
     ) -> Learner:
-        race = Race(learner.classes, rows, targets, weights)
-        choice = choose(race, learner.rule.task, learner.training, self.class_weight, random_state)
+        with _progress(learner.training.verbose) as report:
+            race = Race(learner.classes, rows, targets, weights, report, self._checked_budget())
+            choice = choose(race, learner.rule.task, learner.training, self.class_weight, random_state)
         if choice is None:
             return super()._chosen(learner, rows, targets, weights, random_state)
         self._decide(choice)
         return Learner(choice.rule, choice.training, learner.classes, rows.n_features)
+
+    def _checked_budget(self) -> float:
+        require("budget", self.budget, TIMES)
+        return self.budget
 
     def _decide(self, choice: Choice) -> None:
         """Go on with the winner of a race."""
@@ -140,7 +152,7 @@ class AutoClassifier(Weighted, Probabilistic, LinearClassifier):
             learner = Learner(rule, training, classes, rows_of.shape[1])
             rows = as_rows(rows_of, learner.state.dtype)
             weights = self._row_weights(sample_weight, labels, learner)
-            race = Race(classes, rows, learner.encode(labels), weights)
+            race = Race(classes, rows, learner.encode(labels), weights, budget=self._checked_budget())
             choice = choose(race, rule.task, training, self.class_weight, training.generator())
             if choice is not None:
                 self._decide(choice)
@@ -154,3 +166,15 @@ class AutoClassifier(Weighted, Probabilistic, LinearClassifier):
         assert isinstance(winner, LinearClassifier)
         winner.set_params(random_state=self.random_state)
         return winner
+
+
+@contextmanager
+def _progress(verbose: int) -> Iterator[Callable[[int], object]]:
+    """A function to call with the rows that candidates have learned; it shows a bar if `verbose`."""
+    if not verbose:
+        yield lambda done: None
+        return
+    from tqdm import tqdm
+
+    with tqdm(desc="choosing", unit=" rows", unit_scale=True) as bar:
+        yield bar.update

@@ -11,6 +11,7 @@ from typing import TypeVar, overload
 import numpy as np
 from sklearn.utils import check_random_state
 
+from cwlearn.core.choosing import DEFAULT_BUDGET
 from cwlearn.core.class_labels import listed_labels, text_labels
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import read_size
@@ -238,6 +239,7 @@ def decided(
         alone=alone,
         shards=sharing is not None,
         merged=sharing is not None and sharing.how != "l2",
+        budget=inner.budget if isinstance(inner, AutoClassifier) else DEFAULT_BUDGET,
     )
     if choice is None:
         return rule, replace(training, epochs=rule.default_epochs) if training.epochs == AUTO_EPOCHS else training

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import numpy as np
 
-from cwlearn.core.choosing import FEWEST_ROWS, MOST_ROWS, Choice, Race, choose
+from cwlearn.core.choosing import DEFAULT_BUDGET, FEWEST_ROWS, MOST_ROWS, Choice, Race, choose
 from cwlearn.core.learner import Learner
 from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
@@ -42,13 +42,14 @@ def choose_by_text(
     shards: bool = False,
     merged: bool = False,
     report: Callable[[int], object] = lambda rows: None,
+    budget: float = DEFAULT_BUDGET,
 ) -> Choice | None:
     """The best of the field for a text; None if its sample cannot tell.
 
     Of a large text, pieces from all over it are taken.  `rule` stands for the task and the weights of classes; if it is
     `alone`, it is the only candidate, and only its epochs are chosen.  Files that are `shards` may be bad ones.  If
     models are to be `merged` by their confidences, candidates without any do not take part.  `report` gets the numbers
-    of rows learned.
+    of rows learned; `budget` limits the time.
     """
     reader = Reader(
         as_sources(paths),
@@ -88,7 +89,7 @@ def choose_by_text(
     targets, weights = known.encode(store.labels, learner)
     if rows.weights is not None:
         weights = rows.weights * weights if len(weights) else rows.weights
-    race = Race(learner.classes, _without_weights(rows), targets, weights if len(weights) else NONE, report)
+    race = Race(learner.classes, _without_weights(rows), targets, weights if len(weights) else NONE, report, budget)
     if alone:
         return race.choose([(rule, training)], random_state) if rows.n_rows >= FEWEST_ROWS else None
     return choose(race, rule.task, training, getattr(rule, "class_weight", None), random_state, merged)

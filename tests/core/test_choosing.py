@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -153,8 +155,21 @@ def test_more_rows_than_a_race_takes_are_sampled(monkeypatch):
     monkeypatch.setattr(choosing, "MOST_ROWS", 50)
     X, y = random_rows(199)
     assert chosen(X, y).rows == 50
-    race = race_of(X, y)._sample(False, np.random.RandomState(0))
+    race = race_of(X, y)._sample(False, np.random.RandomState(0), 50)
     assert race.targets.tolist() == y[::4].tolist()
+
+
+@pytest.mark.parametrize("epochs", ["auto", 1, 7])
+@pytest.mark.parametrize("budget", [1.0, 2.0, 3.5])
+def test_a_race_keeps_its_budget(budget, epochs, monkeypatch):
+    """With the winner, who is not part of it, no more rows than so many runs of ten epochs."""
+    monkeypatch.setattr(choosing, "FREE_ROWS", 2000)
+    X, y = noise(500)
+    counts = []
+    race = replace(race_of(X, y), report=counts.append, budget=budget)
+    choose(race, "classification", Training(epochs=epochs), None, np.random.RandomState(0))
+    most = max(2000, (budget - 1) * 10 * 500)
+    assert most / 4 < sum(counts) <= most
 
 
 def test_columns_that_do_not_occur_take_no_memory():

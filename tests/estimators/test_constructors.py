@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 import pytest
 
+from cwlearn.core.parameters import TIMES, option
 from cwlearn.core.rules import AROW
 from cwlearn.core.training import Training
 from cwlearn.estimators.auto import AutoClassifier
@@ -76,9 +77,16 @@ def test_everybody_shows_the_same_parameters_in_the_same_order(estimator):
     assert repr(changed) == f"{estimator.__name__}(initial_variance=0.5, epochs=3, verbose=1)"
 
 
+@dataclass
+class OfTheRace:
+    """What no rule has."""
+
+    budget: float = option(3.0, TIMES, "")
+
+
 def test_the_parameters_of_the_race_are_checked_as_those_of_the_rules():
     """AutoClassifier has no rule of its own: it offers some of the options that all of its candidates have."""
-    known = {item.name: item for owner in (AROW, Training) for item in fields(owner)}
+    known = {item.name: item for owner in (AROW, Training, OfTheRace) for item in fields(owner)}
     parameters = inspect.signature(AutoClassifier).parameters
     described = re.findall(r"^    (\w+) : (.*), default=(.*)$", AutoClassifier.__doc__, flags=re.MULTILINE)
     assert [name for name, _, _ in described] == list(parameters) == list(AutoClassifier().get_params())
@@ -90,6 +98,14 @@ def test_the_parameters_of_the_race_are_checked_as_those_of_the_rules():
         assert default == repr(parameters[name].default).replace("'", '"')
     assert repr(AutoClassifier(epochs=3)) == "AutoClassifier(epochs=3)"
     X, y = [[0.0], [1.0]], [0, 1]
-    for wrong in ({"epochs": 0}, {"epochs": "all"}, {"shuffle": "yes"}, {"dtype": "int8"}, {"class_weight": "equal"}):
+    for wrong in (
+        {"budget": 0.5},
+        {"budget": "3x"},
+        {"epochs": 0},
+        {"epochs": "all"},
+        {"shuffle": "yes"},
+        {"dtype": "int8"},
+        {"class_weight": "equal"},
+    ):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             AutoClassifier(**wrong).fit(X, y)
