@@ -83,8 +83,8 @@ def add_flags(parser: Parser) -> None:
         type=checked(TIMES),
         default=DEFAULT_BUDGET,
         metavar="X",
-        help="the most time that choosing and learning may take, as a multiple of one run with ten epochs; a quarter "
-        "of a second or so is always taken. Default: 3x",
+        help="the most time that choosing and learning may take, as a multiple of one run with ten epochs; half a "
+        "second or so is always allowed. Default: 3x",
     )
     parser.add_argument(
         "--task",

@@ -31,9 +31,10 @@ from cwlearn.utils.machine import free_memory
 FOLDS = 5
 JUDGING_ROWS = 4000  # are enough to tell candidates apart: with more rows, not all folds are used
 MOST_ROWS = 60_000  # a race takes a sample of more rows
-# All candidates together learn no more rows than `budget` runs of USUAL_EPOCHS, less one for the winner, but always so
-# many: a quarter of a second with 100 nonzeros in a row.
-USUAL_EPOCHS, FREE_ROWS = 10, 750_000
+# All candidates together take no longer than `budget` runs of AROW with USUAL_EPOCHS, less one for the winner.  A row
+# takes them EFFORT times as long as AROW, judging included.  So many rows are always allowed; with 100 nonzeros they
+# take less than half a second.
+USUAL_EPOCHS, EFFORT, FREE_ROWS = 10, 1.5, 750_000
 DEFAULT_BUDGET = 3.0
 FEWEST_ROWS = 20  # fewer rows cannot choose
 ROUNDS = {1: 6, 2: 4, 3: 3, 5: 2, 10: 1, 20: 0}  # epochs, and how many candidates go on from there at most
@@ -102,7 +103,8 @@ class Race:
         """
         epochs, shuffle = options[0][1].epochs, options[0][1].shuffle
         effort = _passes(len(options), _rounds(epochs)) * (1 - 1 / FOLDS)
-        most = max(FREE_ROWS, (self.budget - 1) * USUAL_EPOCHS * self.rows.n_rows) / effort  # rows, in all folds
+        allowed = (self.budget - 1) * USUAL_EPOCHS / EFFORT * self.rows.n_rows
+        most = max(FREE_ROWS, allowed) / effort  # rows, in all folds
         sample = self._sample(shuffle, random_state, min(MOST_ROWS, int(most)))._with_few_columns()
         racers = [Racer(rule, training) for rule, training in options]
         n_folds = max(1, min(sample._affordable(racers), int(most / max(1, sample.rows.n_rows))))

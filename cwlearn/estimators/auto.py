@@ -34,7 +34,7 @@ class AutoClassifier(Weighted, Probabilistic, LinearClassifier):
     ----------
     budget : float, default=3.0
         The most rows that choosing and learning may take, as a multiple of one run with ten epochs. A race of 750,000
-        rows in all, about a quarter of a second, is always allowed.
+        rows in all, less than half a second, is always allowed.
     class_weight : dict, "balanced" or None, default=None
         Weight of the loss by label. 'balanced' is n_rows / (n_labels * rows of the label).
     fit_intercept : bool, default=True
