@@ -220,6 +220,8 @@ def _result(comparison: Comparison, data_set: str, noise: float, name: str, mean
         "error": comparison.error(data_set, noise, name),
         "errors": [outcome.error for outcome in outcomes],
         "mean_rank": mean_rank,
+        "calibration_error": _or_none(comparison.calibration_error(data_set, noise, name)),
+        "calibration_error_before": _or_none(comparison.calibration_error(data_set, noise, name, calibrated=False)),
         "online_mistakes": [outcome.mistakes for outcome in outcomes],
         "setting": setting,
         "epochs": epochs,
@@ -229,13 +231,18 @@ def _result(comparison: Comparison, data_set: str, noise: float, name: str, mean
     }
 
 
+def _or_none(number: float) -> float | None:
+    """JSON has no NaN."""
+    return None if np.isnan(number) else number
+
+
 def table(comparison: Comparison, noise: float) -> list[str]:
     """The ranking, as lines for a terminal."""
     several = len(comparison.data_sets) > 1
     mean_ranks, ranking = comparison.mean_ranks(noise), comparison.ranking(noise)
     best = comparison.candidates[ranking[0]].name
     names = [data_set.name for data_set in comparison.data_sets]
-    rows = [["algorithm", *(["mean rank"] if several else []), *names, "training"]]
+    rows = [["algorithm", *(["mean rank"] if several else []), *names, "calibration", "training"]]
     for index in ranking:
         candidate = comparison.candidates[index].name
         mean_rank = [f"{mean_ranks[index]:.2f}"] if several else []
@@ -243,14 +250,32 @@ def table(comparison: Comparison, noise: float) -> list[str]:
         seconds = np.mean(
             [outcome.seconds for name in names for outcome in comparison.outcomes_of(name, noise, candidate)]
         )
-        rows.append([candidate, *mean_rank, *errors, f"{seconds:.3f} s"])
+        rows.append(
+            [candidate, *mean_rank, *errors, _calibration_cell(comparison, noise, candidate), f"{seconds:.3f} s"]
+        )
     heading = [f"{100 * noise:g} % of the training labels wrong:"] if noise or len(comparison.noises) > 1 else []
     legend = (
         f"test error of {comparison.data_sets[0].n_folds} folds; stars: differs from {best} by McNemar's test, "
         f"corrected for {comparison.n_tests:,} comparison{'' if comparison.n_tests == 1 else 's'} ({STARS_LEGEND})"
     )
+    legend_too = (
+        "calibration: error of the probabilities and, in brackets, of those of the papers, before any calibration"
+    )
     left_out = [f"{name} left out of {data_set}: {why}" for (data_set, name), why in comparison.excluded.items()]
-    return [*heading, *_aligned(rows), legend, *left_out]
+    return [*heading, *_aligned(rows), legend, legend_too, *left_out]
+
+
+def _calibration_cell(comparison: Comparison, noise: float, candidate: str) -> str:
+    """The mean calibration error over the data sets, and before calibration."""
+    after, before = (
+        [
+            error
+            for data_set in comparison.data_sets
+            if not np.isnan(error := comparison.calibration_error(data_set.name, noise, candidate, calibrated))
+        ]
+        for calibrated in (True, False)
+    )
+    return (f"{np.mean(after):.3f}" if after else "-") + (f" ({np.mean(before):.3f})" if before else "")
 
 
 def _error_cell(comparison: Comparison, data_set: str, noise: float, candidate: str, best: str) -> str:

@@ -67,6 +67,10 @@ class FittedCandidate(ABC):
     def probabilities(self, rows: slice) -> NDArray[np.float64] | None:
         """The probability of each label, a column for each; None if the model has no probabilities."""
 
+    def distribution(self, rows: slice) -> NDArray[np.float64] | None:
+        """The papers' distribution over the labels, before any calibration; None if there is none."""
+        return None
+
     @abstractmethod
     def weights(self) -> Weights | None:
         """The weights; None if the model is not linear."""
@@ -168,6 +172,11 @@ class _FittedRule(FittedCandidate):
     def probabilities(self, rows: slice) -> NDArray[np.float64] | None:
         part = self.data_set.rows.part(rows.start, rows.stop)
         return self._learner.probabilities(part, *self._learner.margins(part))
+
+    def distribution(self, rows: slice) -> NDArray[np.float64] | None:
+        if not self._learner.rule.probabilistic:
+            return None
+        return self._learner.label_distribution(*self._learner.margins(self.data_set.rows.part(rows.start, rows.stop)))
 
     def weights(self) -> Weights:
         state = self._learner.predictor

@@ -116,6 +116,19 @@ class Comparison:
         outcomes = self.outcomes_of(data_set, noise, candidate)
         return float(np.mean([outcome.error for outcome in outcomes])) if outcomes else np.nan
 
+    def calibration_error(self, data_set: str, noise: float, candidate: str, calibrated: bool = True) -> float:
+        """The expected calibration error over all folds, of the probabilities or, before, of the papers' distribution.
+
+        NaN if the candidate has none.
+        """
+        outcomes = self.outcomes_of(data_set, noise, candidate)
+        tables = [outcome.bins if calibrated else outcome.distribution_bins for outcome in outcomes]
+        known = [table for table in tables if table is not None]
+        if not known:
+            return np.nan
+        rows, predicted, right = np.sum(known, axis=0).T
+        return float(np.abs(predicted - right).sum() / rows.sum())
+
     def errors(self, noise: float) -> NDArray[np.float64]:
         """The mean errors, a row for each data set and a column for each candidate."""
         return np.array(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -101,11 +101,11 @@ def _outcome(entry: Any, comparison: Comparison) -> Outcome:
         raise ValueError("an outcome of no trial of this comparison")
     task = tasks[outcome.key]
     rows = range(*task.data_set.fold(task.fold).indices(len(task.data_set.y)))
-    bins = [] if outcome.bins is None else outcome.bins
+    tables = [[] if table is None else table for table in (outcome.bins, outcome.distribution_bins)]
     epochs = comparison.trial_settings.epochs if task.candidate.online else 1
     counts = [outcome.mistakes or 0, outcome.updates or 0, *(count for pair in outcome.progress for count in pair)]
     checks = {
-        "form": all(isinstance(part, list) for part in (outcome.wrong, outcome.by_epoch, outcome.progress, bins)),
+        "form": all(isinstance(part, list) for part in (outcome.wrong, outcome.by_epoch, outcome.progress, *tables)),
         "rows": type(outcome.rows) is int and outcome.rows == len(rows),
         "setting": outcome.setting in json.loads(json.dumps(task.candidate.settings)),
         "by_epoch": len(outcome.by_epoch) == epochs
@@ -115,8 +115,11 @@ def _outcome(entry: Any, comparison: Comparison) -> Outcome:
         "progress": all(len(pair) == 2 for pair in outcome.progress) and _rise([pair[0] for pair in outcome.progress]),
         "counts": all(type(count) is int and 0 <= count < 2**53 for count in counts),
         "seconds": is_number(outcome.seconds) and outcome.seconds >= 0,
-        "bins": len(bins) in (0, BINS)
-        and all(len(line) == 3 and all(is_number(part) and part >= 0 for part in line) for line in bins),
+        "bins": all(len(table) in (0, BINS) for table in tables)
+        and all(
+            len(line) == 3 and all(is_number(part) and part >= 0 for part in line)
+            for line in chain.from_iterable(tables)
+        ),
     }
     for name, sound in checks.items():
         if not sound:

@@ -37,6 +37,14 @@ class PairsRow(NamedTuple):
     p_values: list[str]
 
 
+class CalibrationRow(NamedTuple):
+    """How far the probabilities of a candidate are from what happened, on average."""
+
+    name: str
+    calibrated: str
+    distribution: str  # the papers', before any calibration
+
+
 @dataclass(frozen=True)
 class DataSetSection:
     """The charts of one data set."""
@@ -52,6 +60,7 @@ class DataSetSection:
     test_error: LineChart | None
     progressive_error: LineChart | None
     reliability: LineChart | None
+    calibration: list[CalibrationRow]
     weights: WeightsCard | None
     pairs: list[PairsRow]
 
@@ -86,6 +95,7 @@ def section_of(comparison: Comparison, data_set: DataSet, noise: float) -> DataS
         reliability=line_chart(
             "Reliability", reliability, "probability that was predicted", "part that was right", diagonal=True
         ),
+        calibration=[_calibration_row(comparison, name, noise, candidate) for candidate in drawn],
         weights=_weights_card(comparison, data_set, noise, drawn[0]),
         pairs=_pairs(comparison, name, noise),
     )
@@ -123,6 +133,11 @@ def _reliability_points(outcomes: list[Outcome]) -> list[Point]:
             note = f"{percent(correct)} of {rows:,.0f} rows, predicted {percent(predicted)}"
             points.append(Point(predicted, correct, note))
     return points
+
+
+def _calibration_row(comparison: Comparison, data_set: str, noise: float, candidate: Candidate) -> CalibrationRow:
+    errors = (comparison.calibration_error(data_set, noise, candidate.name, which) for which in (True, False))
+    return CalibrationRow(candidate.title, *("-" if math.isnan(error) else f"{error:.3f}" for error in errors))
 
 
 def _weights_card(comparison: Comparison, data_set: DataSet, noise: float, best: Candidate) -> WeightsCard | None:

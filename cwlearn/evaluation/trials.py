@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn.core.metrics import Measures
-from cwlearn.evaluation.candidates import Candidate, FittedCandidate, Setting
+from cwlearn.evaluation.candidates import Candidate, Setting
 from cwlearn.evaluation.data_sets import DataSet, TrainingRows
 
 Key = tuple[str, float, str, int]  # of a trial: data set, noise, candidate, fold
@@ -56,6 +56,7 @@ class Outcome:
     updates: int | None = None
     seconds: float = 0.0
     bins: list[list[float]] | None = None  # the calibration table of `Measures`
+    distribution_bins: list[list[float]] | None = None  # the same of the papers' distribution, before any calibration
 
     @property
     def key(self) -> Key:
@@ -148,19 +149,19 @@ def run_trial(
         if epoch == choice.epochs:
             outcome.wrong = (test.start + np.flatnonzero(predicted != true)).tolist()
             outcome.seconds, outcome.updates = fitted.seconds, fitted.updates
-            outcome.bins = _calibration(fitted, test, true, predicted)
+            outcome.bins = _calibration(fitted.probabilities(test), true, predicted)
+            outcome.distribution_bins = _calibration(fitted.distribution(test), true, predicted)
     outcome.mistakes, outcome.progress = fitted.mistakes, [list(pair) for pair in fitted.progress]
     return outcome
 
 
 def _calibration(
-    fitted: FittedCandidate, test: slice, true: NDArray[np.int64], predicted: NDArray[np.int64]
+    probabilities: NDArray[np.float64] | None, true: NDArray[np.int64], predicted: NDArray[np.int64]
 ) -> list[list[float]] | None:
     """The calibration table of the test rows, if there are probabilities."""
-    probabilities = fitted.probabilities(test)
     if probabilities is None:
         return None
-    measures = Measures([str(label) for label in fitted.data_set.classes])
+    measures = Measures([str(number) for number in range(probabilities.shape[1])])
     measures.add(true, predicted, probabilities)
     bins: list[list[float]] = measures.bins.tolist()
     return bins

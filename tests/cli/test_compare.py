@@ -40,6 +40,10 @@ def test_compare_on_the_command_line(texts, tmp_path):
     }
     for entry in report["results"]:
         assert entry["error"] == pytest.approx(np.mean(entry["errors"]))
+        if entry["algorithm"] == "svm":
+            assert entry["calibration_error"] is entry["calibration_error_before"] is None
+        else:
+            assert 0 <= entry["calibration_error"] != entry["calibration_error_before"] <= 1
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,7 @@ for _ in range(100):
         {"bins": [[1, 2, 3]]},
         {"bins": [[0, 0, float("inf")]] * 10},
         {"bins": {}},
+        {"distribution_bins": [[1, 2, 3]]},
         {"more": 1},
         "an entry is left out",
         "nested too deeply",

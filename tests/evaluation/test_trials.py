@@ -37,3 +37,14 @@ def test_noise_is_in_training_labels_only(data):
         fitted.fit_epoch()
     wrong = np.flatnonzero(fitted.predict(test) != data_set.y[test]) + test.start
     assert wrong.tolist() == outcome.wrong
+
+
+def test_calibration_is_judged_after_and_before(data):
+    data_set = DataSet.from_matrix("data", *data, 4, seed=0)
+    outcome = run_trial(CANDIDATES["arow"], data_set, 0.0, 1, TrialSettings(1))
+    assert outcome.bins != outcome.distribution_bins
+    for table in (outcome.bins, outcome.distribution_bins):
+        rows, predicted, right = np.sum(table, axis=0)
+        assert (rows, right) == (50, 50 - len(outcome.wrong))
+        assert 25 <= predicted <= 50
+    assert run_trial(CANDIDATES["perceptron"], data_set, 0.0, 1, TrialSettings(1)).distribution_bins is None
