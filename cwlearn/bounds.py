@@ -125,7 +125,7 @@ def observe(estimator: LinearClassifier, X: Any, y: ArrayLike) -> Observation:
 def arow_bound(run: Observation, competitor: ArrayLike, intercept: float = 0.0) -> float:
     """The bound of AROW on the number M of mistakes, for any competing weights u.
 
-    Theorem 2 (NIPS 2009, eq. 10, with U inside the root):
+    Theorem 2 (NIPS 2009, eq. 10, with U inside the root)::
 
         M <= sqrt(r |u|^2 + u'X_A u) sqrt(log det(I + X_A / r) + U) + sum of g_t - U
 
