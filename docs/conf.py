@@ -38,6 +38,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
 }
 
+
 def skip_members_of_scikit_learn(app, what, name, obj, skip, options):
     """Leave out what scikit-learn's own pages explain; their links lead nowhere here."""
     of_scikit_learn = (getattr(obj, "__module__", None) or "").startswith("sklearn") or name.endswith("_request")

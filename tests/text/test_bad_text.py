@@ -32,7 +32,7 @@ from cwlearn.text._svmlight import DONE
 from cwlearn.text.chunks import CHUNK_BYTES, Chunk, ChunkReader
 from cwlearn.text.reader import Reader, Reading
 from cwlearn.text.svmlight_errors import Grammar, find_flaw
-from tests.text.test_svmlight import _hangs_are_failures, everything, parse, written  # noqa: F401
+from tests.text.test_svmlight import everything, parse, written
 
 try:
     from compression import zstd

@@ -12,7 +12,6 @@ import itertools
 import math
 import os
 import random
-import signal
 import sys
 import threading
 import time
@@ -75,23 +74,6 @@ FILES = {  # those with queries have one in every row, without which scikit-lear
     "leading blank line, indented rows, qid": b"\n    3 qid:1 1:5.2 2:1\n  2 qid:1 4:1\n\n 1 qid:-7 1:1 # d",
     "large numbers": b"1 qid:9223372036854775807 1:72048431380967004\n0 qid:-9223372036854775807 7:1e30\n",
 }
-
-
-@pytest.fixture(autouse=True)
-def _hangs_are_failures():
-    """Threads that wait for each other fail one test instead of stopping all tests."""
-
-    def give_up(_, frame):
-        if frame.f_lineno is None:  # between two lines: pytest could not tell where
-            signal.setitimer(signal.ITIMER_REAL, 0.01)
-        else:
-            raise TimeoutError("this test hangs")
-
-    before = signal.signal(signal.SIGALRM, give_up)
-    signal.setitimer(signal.ITIMER_REAL, 60)
-    yield
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    signal.signal(signal.SIGALRM, before)
 
 
 def written(path, text):

@@ -9,7 +9,6 @@ import time
 import pytest
 
 from cwlearn.utils.pipeline import in_order, read_ahead
-from tests.text.test_svmlight import _hangs_are_failures  # noqa: F401
 
 
 def counting(stop):
