@@ -27,6 +27,7 @@ SUITES = {
     "text_quality": "the defaults for documents against scikit-learn's TfidfVectorizer and classifiers (half an hour)",
     "choosing": "AutoClassifier against the slow way to choose, and against tuned rivals (an hour)",
     "calibration": "probabilities against CalibratedClassifierCV and LogisticRegression (a quarter of an hour)",
+    "query": "labelling curves: rows that a model asks for against random ones (a minute)",
     "defaults": "the defaults against the best setting of a grid, on real data",
 }
 MODULES = {"import": "startup"}  # where the name of a suite cannot be that of its module

@@ -23,6 +23,8 @@ from cwlearn.core.choosing import Race, choose_epochs
 from cwlearn.core.draws import drawn_weights
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.learner import EXACT_SWEEPS, EXACT_TOLERANCE, Learner
+from cwlearn.core.parameters import COUNT, require
+from cwlearn.core.queries import Pool, certainty
 from cwlearn.core.rows import Rows, as_rows
 from cwlearn.core.rule import Rule, SecondOrderRule
 from cwlearn.core.states.base import NONE, LinearState
@@ -191,6 +193,18 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
         """
         rows = self._rows(X)
         return self._fitted.margins(rows)
+
+    def query(self, X: Any, n: int = 10) -> NDArray[np.int64]:
+        """Return the numbers of the n rows of X whose labels would teach the model most, the best one first.
+
+        A row is worth asking for if its margin is small compared with its deviation: the model does not know its label.
+        Each chosen row counts as learned before the next one is chosen, so that rows like it come later.  Of identical
+        rows only the first one is chosen.  (Dredze, Crammer, "Active Learning with Confidence", ACL 2008)
+        """
+        require("n", n, COUNT)
+        rows, pool = self._rows(X), Pool(int(n))
+        pool.add(rows, certainty(self._fitted, rows))
+        return np.array([number for number, _, _ in pool.chosen(self._fitted)], np.int64)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `cwlearn.load` reads.  An existing file is replaced in one step."""

@@ -281,6 +281,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the mean and the variance of the margin of each text."""
         return self._fitted.margin(self._scored(texts))
 
+    def query(self, texts: Any, n: int = 10) -> NDArray[np.int64]:
+        """Return the numbers of the n texts whose labels would teach the model most, the best one first."""
+        return self._fitted.query(self._scored(texts), n)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `cwlearn.load` reads.  An existing file is replaced in one step."""
         model_file.save(self._learner, path)
