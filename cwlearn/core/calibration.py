@@ -13,6 +13,7 @@ from cwlearn._kernels import CALIBRATION_SIZE
 from cwlearn.core.parameters import is_number
 from cwlearn.core.probabilities import softmax
 
+ODDS, ODDS_WIDTH = 64, 0.25  # intervals of log odds around 0
 PRIOR_SLOPE, PRIOR_SLOPE_VARIANCE, PRIOR_SHIFT_VARIANCE = 2.0, 100.0, 16.0  # those of `_calibration.pxd`
 LEAST_SLOPE = 1e-9  # a higher score is never worth less
 LEAST_SQUARE = 1e-200  # nothing is divided by the root of a smaller number, here and there
@@ -58,6 +59,7 @@ class Calibration:
     settled: float
     margin: Calibrator
     deviation: Calibrator
+    odds: tuple[float, ...] = (0.0,) * ODDS  # two labels: the rows in each interval of log odds, in any unit
 
     @classmethod
     def of(cls, numbers: NDArray[np.float64]) -> Self | None:
@@ -66,11 +68,12 @@ class Calibration:
             return None
         observed, settled, *rest = numbers.tolist()
         half = len(Calibrator._fields)
-        return cls(observed, settled, Calibrator(*rest[:half]), Calibrator(*rest[half:]))
+        margin, deviation, odds = rest[:half], rest[half : 2 * half], rest[2 * half :]
+        return cls(observed, settled, Calibrator(*margin), Calibrator(*deviation), tuple(odds))
 
     def numbers(self) -> NDArray[np.float64]:
         """The array of the kernel."""
-        return np.array([self.observed, self.settled, *self.margin, *self.deviation])
+        return np.array([self.observed, self.settled, *self.margin, *self.deviation, *self.odds])
 
     @property
     def uses_deviation(self) -> bool:
@@ -108,6 +111,7 @@ class Calibration:
             "settled": self.settled,
             "margin": list(self.margin),
             "deviation": list(self.deviation),
+            "odds": list(self.odds),
         }
 
 
@@ -119,14 +123,17 @@ def _beyond(number: float, error: float) -> float:
 def from_record(record: Any) -> NDArray[np.float64]:
     """The array of the kernel, from a model file; ValueError if it is not sound."""
     try:
-        numbers = [record["observed"], record["settled"], *record["margin"], *record["deviation"]]
-    except (KeyError, TypeError):
+        odds = record.get("odds", [0.0] * ODDS)  # which the first models with a calibration did not have
+        numbers = [record["observed"], record["settled"], *record["margin"], *record["deviation"], *odds]
+    except (AttributeError, KeyError, TypeError):
         numbers = []
     if len(numbers) != CALIBRATION_SIZE or not all(map(is_number, numbers)):
         raise ValueError("its calibration is not complete")
     array = np.array(numbers, np.float64)
     known = Calibration.of(array)
     if known is None or not 0 < known.observed <= LARGEST_NUMBER or known.settled not in (0, 1):
+        raise ValueError("its calibration is not sound")
+    if not all(0 <= share <= LARGEST_NUMBER for share in known.odds):
         raise ValueError("its calibration is not sound")
     if not (_is_sound(known.margin) and _is_sound(known.deviation)):
         raise ValueError("its calibration is not sound")
@@ -155,12 +162,14 @@ class CalibrationSum:
         self._observed = self._settled = 0.0
         # By calibrator: mean square and loss, then precision (3) and precision x mean (2).
         self._sums = np.zeros((2, 7))
+        self._odds = np.zeros(ODDS)
 
     def add(self, known: Calibration | None) -> None:
         if known is None:
             return
         self._observed += known.observed
         self._settled = max(self._settled, known.settled)
+        self._odds += known.observed * np.array(known.odds)
         for sums, part in zip(self._sums, (known.margin, known.deviation), strict=True):
             sums += [known.observed * part.mean_square, known.observed * part.loss, *_information(part)]
 
@@ -168,6 +177,7 @@ class CalibrationSum:
         self._observed += other._observed
         self._settled = max(self._settled, other._settled)
         self._sums += other._sums
+        self._odds += other._odds
         return self
 
     def numbers(self) -> NDArray[np.float64]:
@@ -175,7 +185,8 @@ class CalibrationSum:
         if not self._observed:
             return np.zeros(CALIBRATION_SIZE)
         parts = [_calibrator(self._observed, *sums) for sums in self._sums.tolist()]
-        return Calibration(self._observed, self._settled, *parts).numbers()
+        odds = tuple((self._odds / self._observed).tolist())
+        return Calibration(self._observed, self._settled, *parts, odds).numbers()
 
 
 def _information(part: Calibrator) -> list[float]:

@@ -53,7 +53,7 @@ class KernelState(ProjectedState):
     """Kept rows, and their coefficients by block."""
 
     kind: ClassVar[str] = "kernel"
-    arrays_of: ClassVar[tuple[str, ...]] = (
+    arrays_of = (
         "gamma", "priors", "indptr", "indices", "values", "counts", "members", "coefficients", "triangles",
     )  # fmt: skip
 
