@@ -115,7 +115,7 @@ def test_where_no_gaussian_was_learned_nothing_is_drawn():
 
 
 @pytest.mark.parametrize("draws", [0, -1, 1.5, "many", True])
-def test_the_number_of_draws_is_checked(draws):
+def test_h19_the_number_of_draws_is_checked(draws):
     X, y = data(2)
     with pytest.raises(ValueError, match="draws"):
         SOPClassifier().fit(X, y).decision_function(X, draws=draws)

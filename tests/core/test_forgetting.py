@@ -208,7 +208,7 @@ def test_a_base_cannot_be_subtracted_from_a_model_that_has_forgotten_a_part_of_i
         (lambda: rules.Logistic(forgetting=5, bayesian=False), "needs `bayesian=True`"),
     ],
 )
-def test_w12_a_half_life_that_makes_no_sense_is_refused(make, message):
+def test_h17_a_half_life_that_makes_no_sense_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 

@@ -111,7 +111,7 @@ def test_texts_are_asked_for_by_number():
 
 
 @pytest.mark.parametrize("n", [0, -1, 2.5, "all", None])
-def test_the_number_of_questions_is_checked(n):
+def test_h19_the_number_of_questions_is_checked(n):
     X, y = random_rows()
     with pytest.raises(ValueError, match="`n` must be a positive integer"):
         AROWClassifier().fit(X, y).query(X, n)
