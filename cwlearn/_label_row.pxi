@@ -21,7 +21,7 @@ from cwlearn._cells cimport (
     Gaussian, Outcome, Row, Rule, Upcoming, add_gradients, change_of_mean, entry, fill_shares, fill_weights, floating,
     index_t, is_sound, length_of, measure, move_row, moved, prefetch, step_of, sums_gradients, variance_of, weight_of,
 )
-from cwlearn._forgetting cimport Clock, grown
+from cwlearn._forgetting cimport Clock, grow, grown
 from cwlearn._rules cimport (
     CW_VARIANCE, FIXED, INCLUSIVE, PA_I, PA_II, Projection, Kind, Step, capped, exact_step, larger, rule_step,
 )
@@ -100,7 +100,8 @@ cdef void load_block(
         row.variance[p] = cell[n_labels]
     if at.clock.stamps != NULL:
         for p in range(row.n):
-            row.variance[p] = grown(&at.clock, row.variance[p], at.clock.stamps[n_labels * at.cell[p] + label])
+            row.shares[p] = at.clock.stamps[n_labels * at.cell[p] + label]
+        grow(row.variance, row.shares, row.n, &at.clock)
 
 
 cdef void store_block(

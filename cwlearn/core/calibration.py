@@ -184,9 +184,9 @@ class CalibrationSum:
         """The array of the kernel for the merged model."""
         if not self._observed:
             return np.zeros(CALIBRATION_SIZE)
-        parts = [_calibrator(self._observed, *sums) for sums in self._sums.tolist()]
+        margin, deviation = (_calibrator(self._observed, *sums) for sums in self._sums.tolist())
         odds = tuple((self._odds / self._observed).tolist())
-        return Calibration(self._observed, self._settled, *parts, odds).numbers()
+        return Calibration(self._observed, self._settled, margin, deviation, odds).numbers()
 
 
 def _information(part: Calibrator) -> list[float]:

@@ -229,10 +229,9 @@ class Model:
 
     def chosen(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
         """The number of the predicted label, from the scores.  Ties go to the first label."""
-        if self.several:
-            return np.argmax(scores, axis=1)
         threshold = self.training.threshold
-        return (scores > (0.0 if threshold == 0.5 else cut_of(threshold, self.calibration))).astype(np.int64)
+        cut = 0.0 if threshold == 0.5 else cut_of(threshold, self.calibration)
+        return np.argmax(scores, axis=1) if self.several else (scores > cut).astype(np.int64)
 
     def parts(self, rows: Rows, max_scores: int | None = None) -> Iterator[tuple[slice, Rows]]:
         """The rows in parts, each with at most `max_scores` scores: one for each row and block of weights."""

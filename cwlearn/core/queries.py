@@ -147,12 +147,15 @@ class _Told:
 
     def _quadratic(self) -> NDArray[np.float64]:
         sums = np.bincount(self._row_of, self._squares * self._variance[self._columns], len(self._ends) - 1)
-        return np.maximum(sums + self._intercept, 1e-300)
+        quadratic: NDArray[np.float64] = np.maximum(sums + self._intercept, 1e-300)
+        return quadratic
 
     def deviations(self) -> NDArray[np.float64]:
         """By row, the part of its deviation that is left."""
         with np.errstate(over="ignore", invalid="ignore"):
-            return np.nan_to_num(np.sqrt(self._quadratic() / self._first), nan=1.0)
+            left = np.sqrt(self._quadratic() / self._first)
+        left[np.isnan(left)] = 1.0
+        return left
 
     def learn(self, row: int) -> None:
         """Let the variances fall as if the label of the row were told."""

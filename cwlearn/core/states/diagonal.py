@@ -325,7 +325,9 @@ def aged(
 ) -> NDArray[np.float64]:
     """Variances after so many rows, as `_forgetting.pxd` has them."""
     left = np.exp2((stamps - rows) * (1 / half_life))
-    return np.minimum(variance / (left + variance.astype(np.float64) / prior * (1 - left)), prior)
+    old: NDArray[np.float64] = variance.astype(np.float64)
+    grown: NDArray[np.float64] = np.minimum(old / (left + old * (1 / prior) * (1 - left)), prior)
+    return grown
 
 
 def _slices(count: int, step: int) -> Iterator[slice]:
