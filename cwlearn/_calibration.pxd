@@ -130,7 +130,9 @@ cdef inline double odds_of(const Calibrator* c, double score) noexcept nogil:
     return (c.slope * score / sqrt(c.mean_square) if is_positive(c.mean_square) else 0) + c.shift
 
 
-cdef inline void count_odds(Calibration* known, double score, double ratio, double weight, double recency) noexcept nogil:
+cdef inline void count_odds(
+    Calibration* known, double score, double ratio, double weight, double recency,
+) noexcept nogil:
     """Count the log odds of a row.  From these follow the thresholds for measures other than the error."""
     cdef double share = share_of(known.observed, recency)
     cdef double odds = (odds_of(&known.deviation, ratio) if known.deviation.loss < known.margin.loss

@@ -4,10 +4,10 @@ The precision that rows have added to that of the prior halves in every half-lif
 
     1/s(t) = 1/a + 2^(-t / half-life) (1/s(0) - 1/a)
 
-This is the stabilised forgetting of Kulhavy and Zarrop (Int. J. Control 58, 1993), for the precision alone: means stay as
-they are until a row says otherwise.  It is lazy.  A weight has a stamp, the number of rows before the one that changed it
-last, and its variance grows when a row reads it.  What is read and not changed is not stored, so that chunks of any size
-give the same bits.
+This is the stabilised forgetting of Kulhavy and Zarrop (Int. J. Control 58, 1993), for the precision alone: means stay
+as they are until a row says otherwise.  It is lazy.  A weight has a stamp, the number of rows before the one that
+changed it last, and its variance grows when a row reads it.  What is read and not changed is not stored, so that chunks
+of any size give the same bits.
 """
 
 from libc.stdint cimport uint64_t
@@ -68,7 +68,9 @@ cdef inline void grow(double* variance, const double* stamp, Py_ssize_t n, const
         variance[p] = grown(clock, variance[p], stamp[p])
 
 
-cdef inline void grow_row(const Row* row, const Clock* clock, uint64_t n_features, const index_t* indices) noexcept nogil:
+cdef inline void grow_row(
+    const Row* row, const Clock* clock, uint64_t n_features, const index_t* indices,
+) noexcept nogil:
     """Let the variances of a loaded row grow; its stamps are put side by side first, where its shares will be."""
     cdef double* stamp = row.shares
     cdef uint64_t j
@@ -82,7 +84,9 @@ cdef inline void grow_row(const Row* row, const Clock* clock, uint64_t n_feature
     grow(row.variance, stamp, row.n, clock)
 
 
-cdef inline void stamp_row(const Row* row, const Clock* clock, uint64_t n_features, const index_t* indices) noexcept nogil:
+cdef inline void stamp_row(
+    const Row* row, const Clock* clock, uint64_t n_features, const index_t* indices,
+) noexcept nogil:
     """Note that the weights of a row have changed now."""
     cdef uint64_t j
     cdef Py_ssize_t k
