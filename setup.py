@@ -36,6 +36,7 @@ KERNEL_PARTS = [
     "_averages.pxd",
     "_calibration.pxd",
     "_cells.pxd",
+    "_forgetting.pxd",
     "_exact_labels.pxi",
     "_label_row.pxi",
     "_label_scores.pxi",

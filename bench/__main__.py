@@ -27,6 +27,9 @@ SUITES = {
     "text_quality": "the defaults for documents against scikit-learn's TfidfVectorizer and classifiers (half an hour)",
     "choosing": "AutoClassifier against the slow way to choose, and against tuned rivals (an hour)",
     "calibration": "probabilities against CalibratedClassifierCV and LogisticRegression (a quarter of an hour)",
+    "drift": "streams that drift: what forgetting wins, and what it costs where nothing drifts (a minute)",
+    "imbalance": "rare labels: what class weights and thresholds do to recall and F1 (a minute)",
+    "query": "labelling curves: rows that a model asks for against random ones (a minute)",
     "defaults": "the defaults against the best setting of a grid, on real data",
 }
 MODULES = {"import": "startup"}  # where the name of a suite cannot be that of its module

@@ -27,19 +27,21 @@ cdef struct Calibrator:
     double loss               # the mean log loss of rows, each before it was observed
     double noise              # the part of labels that are random, whatever the score
 
+cdef enum:
+    ODDS = 64                 # intervals of log odds, 1/4 wide, around 0; the outer ones are open
+    CALIBRATION_DOUBLES = 18 + 64
+
 cdef struct Calibration:      # only doubles: Python has it as an array of CALIBRATION_DOUBLES
     double observed           # rows
     double settled            # the model had made several passes over other rows when these were observed
     Calibrator margin
     Calibrator deviation
+    double[ODDS] odds         # two labels: how the log odds of rows are distributed, each before it was observed
 
 cdef struct Pace:             # how much the newest row counts
     double share              # its share in a mean of all rows
     double growth             # of the variances before it is observed
     double noise_share        # its share in the noise
-
-cdef enum:
-    CALIBRATION_DOUBLES = 18
 
 # A weak prior: a score of average size is worth a probability of 0.88, give or take everything.
 cdef enum:
@@ -84,11 +86,14 @@ cdef inline void start(Calibrator* c) noexcept nogil:
 
 cdef inline void begin(Calibration* known, bint settled) noexcept nogil:
     """Begin anew with the first row, and with the first one that a settled model has scored."""
+    cdef int k
     if known.observed == 0 or (settled and known.settled == 0):
         known.observed = 0
         known.settled = settled
         start(&known.margin)
         start(&known.deviation)
+        for k in range(ODDS):
+            known.odds[k] = 0
     known.observed = smaller(known.observed + 1, HORIZON)
 
 
@@ -164,6 +169,24 @@ cdef inline void observe_margin(Calibrator* c, double score, double sign, double
         c.covariance = copysign(sqrt(limit), c.covariance)
 
 
+cdef inline double odds_of(const Calibrator* c, double score) noexcept nogil:
+    """The log odds of a score, as far as they are known."""
+    return (c.slope * score / sqrt(c.mean_square) if is_positive(c.mean_square) else 0) + c.shift
+
+
+cdef inline void count_odds(
+    Calibration* known, double score, double ratio, double weight, double share,
+) noexcept nogil:
+    """Count the log odds of a row.  From these follow the thresholds for measures other than the error."""
+    cdef double odds = (odds_of(&known.deviation, ratio) if known.deviation.loss < known.margin.loss
+                        else odds_of(&known.margin, score))
+    cdef double place = smaller(larger(4 * odds + ODDS / 2, 0), ODDS - 1)
+    cdef int k
+    for k in range(ODDS):
+        known.odds[k] *= 1 - share
+    known.odds[<int> place] += share * weight
+
+
 cdef inline void observe_two(
     Calibration* known, double m, double spread, double sign, double weight, bint settled,
 ) noexcept nogil:
@@ -177,6 +200,7 @@ cdef inline void observe_two(
     weight = smaller(weight, HEAVIEST)
     begin(known, settled)
     pace = pace_of(known.observed, recency)
+    count_odds(known, score, ratio, weight, pace.share)
     observe_margin(&known.margin, score, sign, weight, pace)
     observe_margin(&known.deviation, ratio, sign, weight, pace)
 

@@ -47,6 +47,7 @@ cdef struct Rule:
     double rate               # FTRL and AdaGrad: the learning rate
     double damping            # FTRL and AdaGrad: what is added to the root of the sum of squared gradients
     double threshold          # FTRL and AdaGrad: the weight of L1; AdaGrad multiplies it by the rows seen
+    double forgetting         # the half-life of what is known of a weight, in rows; 0: nothing is forgotten
     double bias
     double initial_variance   # an upper bound of every variance, since they only fall
     double floor              # a lower bound of every variance

@@ -13,6 +13,7 @@ CALIBRATION_SIZE: int
 def learn_rows(
     cells: NDArray[Any],
     average: NDArray[np.float64],
+    stamps: NDArray[np.float64],
     scratch: NDArray[np.float64],
     places: NDArray[np.int64],
     indptr: NDArray[np.int64],

@@ -14,6 +14,7 @@ from cwlearn._cells cimport (
     Gaussian, Outcome, Row, Rule, Upcoming, floating, index_t, is_sound, load_row, margin_of, measure,
     move_row, prefetch, shift_of, step_of, store_row,
 )
+from cwlearn._forgetting cimport Clock, grow_row, prefetch_stamps, stamp_row
 from cwlearn._rules cimport (
     AROW, BAYESIAN_LOGISTIC, CW_STDEV, CW_VARIANCE, DUAL, EXACT, FIXED, HINGE_SGD, INCLUSIVE, KL, L2, LOGISTIC_SGD,
     NHERD, PA, PA_I, PA_II, PERCEPTRON, PROBIT, PROXIMAL, RLS, SCW_I, SCW_II, SOP, Kind, Step, capped, exact_step,
@@ -113,9 +114,9 @@ cdef inline Upcoming look_ahead(
 
 
 cdef inline Outcome learn_row(
-    floating* cells, double* average, Row* row, uint64_t n_features, double y, const index_t* indices,
-    const floating* values, Py_ssize_t nnz, const Rule* rule, double C, double shift, double rounds,
-    double largest_step, Upcoming upcoming, bint observes,
+    floating* cells, double* average, const Clock* clock, Row* row, uint64_t n_features, double y,
+    const index_t* indices, const floating* values, Py_ssize_t nnz, const Rule* rule, double C, double shift,
+    double rounds, double largest_step, Upcoming upcoming, bint observes,
 ) noexcept nogil:
     """Learn from one row, whose label y is +1 or -1, or whose target y is any number (RLS)."""
     cdef Gaussian margin
@@ -123,8 +124,12 @@ cdef inline Outcome learn_row(
     cdef Outcome outcome = Outcome(False, False, False, False, 0, 0, Gaussian(0, 0))
     if average != NULL:
         prefetch_averages(average, <const index_t*> upcoming.indices, upcoming.nnz)
+    if clock.stamps != NULL:
+        prefetch_stamps(clock, <const index_t*> upcoming.indices, upcoming.nnz)
     if not load_row(row, cells, n_features, indices, values, nnz, rule.bias, upcoming):
         return outcome
+    if clock.stamps != NULL:
+        grow_row(row, clock, n_features, indices)
     margin = measure(row, rule, shift)
     if rule.kind == RLS:
         margin.mean -= y
@@ -150,11 +155,13 @@ cdef inline Outcome learn_row(
                 average, row, cells, y * step.alpha, rounds, n_features, indices, rule.projection == FIXED,
             )
         store_row(row, cells, n_features, indices)
+        if clock.stamps != NULL:
+            stamp_row(row, clock, n_features, indices)
     return outcome
 
 
 def learn_rows(
-    floating[::1] cells, double[::1] average, double[:, ::1] scratch, int64_t[:, ::1] places,
+    floating[::1] cells, double[::1] average, double[::1] stamps, double[:, ::1] scratch, int64_t[:, ::1] places,
     const int64_t[::1] indptr, const index_t[::1] indices, const floating[::1] values, const double[::1] squares,
     const double[::1] targets, const double[::1] weights, const uint8_t[::1] fresh, const int64_t[::1] order, Rule rule,
     Statistics[::1] counts,
@@ -164,6 +171,7 @@ def learn_rows(
     The weights and `counts` (a single Statistics) change together: no signal handler of Python can run between them.
 
     average   per mean, the sum over updates of (rounds before it) * (change of the mean); empty if not wanted
+    stamps    per mean, the number of rows before the one that changed it last; empty if nothing is forgotten
     scratch   four lines, as long as the longest row and the intercept; with more than two labels, five lines and
               two for each slot of a rival
     places    two such lines
@@ -195,14 +203,19 @@ def learn_rows(
     cdef Row row = new_row(scratch)
     cdef Py_ssize_t n_rivals = rule.constraints if rule.constraints < blocks - 1 else blocks - 1
     cdef Workspace space = Workspace(
-        Cells(0, &places[0, 0], row.x, &places[1, 0], False), &scratch[0, 0], scratch.shape[1],
+        Cells(0, &places[0, 0], row.x, &places[1, 0], False, Clock(NULL, 0, 0, rule.initial_variance)),
+        &scratch[0, 0], scratch.shape[1],
         n_rivals, n_rivals > (scratch.shape[0] - 5) // 2, <double*> malloc((blocks + 3) * sizeof(double)),
         <double*> malloc(blocks * sizeof(double)), <Py_ssize_t*> malloc(blocks * sizeof(Py_ssize_t)),
         <Rival*> malloc(blocks * sizeof(Rival)),
     )
+    cdef Clock* clock = &space.at.clock
     cdef Outcome outcome
     cdef Upcoming upcoming
     cdef unsigned int before
+    if stamps.shape[0]:
+        clock.stamps = &stamps[0]
+        clock.rate = 1 / rule.forgetting
     try:
         if space.scores == NULL or space.observed == NULL or space.heap == NULL or space.rivals == NULL:
             raise MemoryError
@@ -227,13 +240,14 @@ def learn_rows(
                 shift = shift_of(&rule, scale)
                 if rule.projection == DUAL:
                     rule.threshold = l1 * statistics.rows
+                clock.now = <double> statistics.rows
                 nnz = indptr[i + 1] - indptr[i]
                 observes = (rule.kind != RLS and (fresh.shape[0] == 0 or fresh[i])
                             and is_observed(known, statistics.rows, blocks > 1))
                 if blocks == 1:
                     outcome = learn_row(
-                        cell0, average0, &row, n_features, targets[i], column0 + indptr[i], value0 + indptr[i], nnz,
-                        &rule, C, shift, <double> statistics.rows, largest_step, upcoming, observes,
+                        cell0, average0, clock, &row, n_features, targets[i], column0 + indptr[i], value0 + indptr[i],
+                        nnz, &rule, C, shift, <double> statistics.rows, largest_step, upcoming, observes,
                     )
                 else:
                     outcome = learn_labels(
@@ -287,7 +301,7 @@ def margin_rows(
     cdef Py_ssize_t t, i, z, nnz
     cdef Py_ssize_t distance = rows_ahead(indptr.shape[0], indices.shape[0], cells.shape[0] * sizeof(floating))
     cdef Row row = new_row(scratch)
-    cdef Cells at = Cells(0, &places[0, 0], row.x, &places[1, 0], False)
+    cdef Cells at = Cells(0, &places[0, 0], row.x, &places[1, 0], False, Clock(NULL, 0, 0, 0))
     cdef Gaussian margin
     cdef Upcoming upcoming
     cdef double* variances

@@ -21,6 +21,7 @@ from cwlearn._cells cimport (
     Gaussian, Outcome, Row, Rule, Upcoming, add_gradients, change_of_mean, entry, fill_shares, fill_weights, floating,
     index_t, is_sound, length_of, measure, move_row, moved, prefetch, step_of, sums_gradients, variance_of, weight_of,
 )
+from cwlearn._forgetting cimport Clock, grow, grown
 from cwlearn._rules cimport (
     CW_VARIANCE, FIXED, INCLUSIVE, PA_I, PA_II, Projection, Kind, Step, capped, exact_step, larger, rule_step,
 )
@@ -43,6 +44,7 @@ cdef struct Cells:            # the cells of a row, the intercept first
     double* x
     int64_t* ahead            # the numbers of as many cells that a later row will need
     bint looks_ahead
+    Clock clock               # how old their variances are
 
 cdef struct Workspace:        # where a row is worked on
     Cells at
@@ -89,13 +91,17 @@ cdef bint find_cells(
 cdef void load_block(
     const Row* row, const floating* cells, const Cells* at, Py_ssize_t n_labels, Py_ssize_t label,
 ) noexcept nogil:
-    """Copy the weights of one label."""
+    """Copy the weights of one label, as they are now."""
     cdef const floating* cell
     cdef Py_ssize_t p
     for p in range(row.n):
         cell = cells + 2 * n_labels * at.cell[p] + label
         row.mean[p] = cell[0]
         row.variance[p] = cell[n_labels]
+    if at.clock.stamps != NULL:
+        for p in range(row.n):
+            row.shares[p] = at.clock.stamps[n_labels * at.cell[p] + label]
+        grow(row.variance, row.shares, row.n, &at.clock)
 
 
 cdef void store_block(
@@ -107,6 +113,8 @@ cdef void store_block(
         cell = cells + 2 * n_labels * at.cell[p] + label
         cell[0] = <floating> row.mean[p]
         cell[n_labels] = <floating> row.variance[p]
+        if at.clock.stamps != NULL:
+            at.clock.stamps[n_labels * at.cell[p] + label] = at.clock.now
 
 
 cdef void add_block_to_average(

@@ -16,7 +16,7 @@ cdef void score_labels(
     """Mean and variance of w_z.x for every label z.  `variances` may be NULL; `scores` has room for a multiple of four.
     """
     cdef const floating* cell
-    cdef double square
+    cdef double square, variance
     cdef Py_ssize_t p, z
     cdef const int64_t* ahead = at.ahead if at.looks_ahead else NULL
     if floating is float:
@@ -29,7 +29,10 @@ cdef void score_labels(
         for p in range(at.n):
             cell = cells + 2 * n_labels * at.cell[p]
             for z in range(n_labels):
-                scores[z] += entry(cell[z], cell[n_labels + z], at.x[p], True, shift)
+                variance = cell[n_labels + z]
+                if at.clock.stamps != NULL:
+                    variance = grown(&at.clock, variance, at.clock.stamps[n_labels * at.cell[p] + z])
+                scores[z] += entry(cell[z], variance, at.x[p], True, shift)
     if variances == NULL:
         return
     for z in range(n_labels):

@@ -79,7 +79,8 @@ WEIGHTED = [
 
 def rule_id(rule: rules.Rule) -> str:
     text = repr(rule)
-    for default in ("class_weight=None", "covariance='diagonal'", "average=False", "confidence_weight=1.0"):
+    defaults = ("class_weight=None", "covariance='diagonal'", "average=False", "forgetting=0", "confidence_weight=1.0")
+    for default in defaults:
         text = text.replace(f"{default}, ", "").replace(default, "")
     return text.replace(", )", ")").replace(" ", "")
 

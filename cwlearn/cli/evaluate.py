@@ -8,8 +8,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from cwlearn.cli.common import check_paths
-from cwlearn.cli.scoring import add_data_flags as add_flags
-from cwlearn.cli.scoring import batches_to_score, load_for_scoring, warn_without_calibration
+from cwlearn.cli.scoring import (
+    add_data_flags,
+    add_threshold,
+    batches_to_score,
+    load_for_scoring,
+    warn_without_calibration,
+)
 from cwlearn.core.learner import Learner
 from cwlearn.core.metrics import Measures, RegressionMeasures
 from cwlearn.core.rows import Rows
@@ -19,9 +24,14 @@ from cwlearn.text.labels import Labels
 from cwlearn.text.sources import Source
 from cwlearn.utils.messages import put, put_json
 
-__all__ = ["EXAMPLE", "add_flags", "run"]
+EXAMPLE = """\
+  cwlearn evaluate test.jsonl -m reviews.npz
+  cwlearn evaluate test.jsonl -m reviews.npz --threshold f1    with a higher recall of a rare second label"""
 
-EXAMPLE = "  cwlearn evaluate test.jsonl -m reviews.npz"
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    add_data_flags(parser)
+    add_threshold(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -17,6 +17,7 @@ VERBS = {
     "train": "learn a model from data",
     "predict": "print the label of every row",
     "evaluate": "measure how well a model predicts the labels of data",
+    "query": "print the rows whose labels would teach a model most",
     "inspect": "print what is in a model file",
     "tune": "find the best parameters of an algorithm for data",
     "compare": "rank algorithms on data by cross-validation",

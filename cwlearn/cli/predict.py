@@ -13,7 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn.cli.common import check_paths
-from cwlearn.cli.scoring import add_data_flags, batches_to_score, load_for_scoring, warn_without_calibration
+from cwlearn.cli.scoring import (
+    add_data_flags,
+    add_threshold,
+    batches_to_score,
+    load_for_scoring,
+    warn_without_calibration,
+)
 from cwlearn.core.learner import Learner
 from cwlearn.core.rows import Rows
 from cwlearn.errors import UsageError, shown
@@ -31,6 +37,7 @@ EXAMPLE = """\
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     add_data_flags(parser)
+    add_threshold(parser)
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="replace FILE in one step, instead of printing to standard output"
     )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import replace
 
 from cwlearn.cli.common import DATA_HELP, add_output, usage_checked, warn, warn_of_repeats, warn_of_skipped_line
 from cwlearn.cli.flags import add_memory, add_options, given
 from cwlearn.core import model_file
 from cwlearn.core.learner import Learner
 from cwlearn.core.rows import Rows
-from cwlearn.errors import shown
+from cwlearn.core.training import Training, check_threshold
+from cwlearn.errors import UsageError, shown
 from cwlearn.text.batch import Batch
 from cwlearn.text.labels import label_type_of
 from cwlearn.text.reader import Reader, Reading
@@ -30,9 +32,22 @@ def add_data_flags(parser: argparse.ArgumentParser) -> None:
     add_memory(group)
 
 
+def add_threshold(parser: argparse.ArgumentParser) -> None:
+    text = "the chance from which on the second label is predicted, or f1 and so on, instead of the model's threshold"
+    add_options(parser, Training, only=("threshold",), texts={"threshold": text})
+
+
 def load_for_scoring(arguments: argparse.Namespace) -> Learner:
-    """The model, within the memory that it may take."""
-    return model_file.load(arguments.model, getattr(arguments, "memory", None))
+    """The model, within the memory that it may take, and with another threshold if one is given."""
+    learner = model_file.load(arguments.model, getattr(arguments, "memory", None))
+    if "threshold" in arguments:
+        training = replace(learner.training, threshold=arguments.threshold)
+        with usage_checked():
+            check_threshold(training, len(learner.classes))
+        if learner.calibration is None:
+            raise UsageError("--threshold is a chance, and this model has no calibration, hence no chances")
+        learner.training = training
+    return learner
 
 
 def warn_without_calibration(learner: Learner, arguments: argparse.Namespace) -> None:

@@ -21,7 +21,7 @@ DEFAULT_RULE = "arow"
 DOCUMENTS_RULE = "scw"
 DOCUMENTS_EPOCHS = 5  # of that rule; see bench/text_quality
 AUTO = "auto"  # the algorithm that is a race of algorithms
-FOR_LABELS = ("n_constraints", "multiclass_update", "labels")  # options that mean nothing for a regression
+FOR_LABELS = ("n_constraints", "multiclass_update", "threshold", "labels")  # options that mean nothing for a regression
 MAY_CHANGE = ("epochs", "shuffle")  # options that a resumed run may have other values of
 
 

@@ -13,6 +13,7 @@ from cwlearn._kernels import CALIBRATION_SIZE
 from cwlearn.core.parameters import is_number
 from cwlearn.core.probabilities import softmax
 
+ODDS, ODDS_WIDTH = 64, 0.25  # intervals of log odds around 0
 # Those of `_calibration.pxd`.
 PRIOR_SLOPE, PRIOR_SLOPE_VARIANCE, PRIOR_SHIFT_VARIANCE, PRIOR_NOISE = 2.0, 100.0, 16.0, 0.04
 LEAST_SLOPE = 1e-9  # a higher score is never worth less
@@ -61,6 +62,7 @@ class Calibration:
     settled: float
     margin: Calibrator
     deviation: Calibrator
+    odds: tuple[float, ...] = (0.0,) * ODDS  # two labels: the rows in each interval of log odds, in any unit
 
     @classmethod
     def of(cls, numbers: NDArray[np.float64]) -> Self | None:
@@ -69,11 +71,12 @@ class Calibration:
             return None
         observed, settled, *rest = numbers.tolist()
         half = len(Calibrator._fields)
-        return cls(observed, settled, Calibrator(*rest[:half]), Calibrator(*rest[half:]))
+        margin, deviation, odds = rest[:half], rest[half : 2 * half], rest[2 * half :]
+        return cls(observed, settled, Calibrator(*margin), Calibrator(*deviation), tuple(odds))
 
     def numbers(self) -> NDArray[np.float64]:
         """The array of the kernel."""
-        return np.array([self.observed, self.settled, *self.margin, *self.deviation])
+        return np.array([self.observed, self.settled, *self.margin, *self.deviation, *self.odds])
 
     @property
     def uses_deviation(self) -> bool:
@@ -119,6 +122,7 @@ class Calibration:
             "settled": self.settled,
             "margin": list(self.margin),
             "deviation": list(self.deviation),
+            "odds": list(self.odds),
         }
 
 
@@ -130,14 +134,17 @@ def _beyond(number: float, error: float) -> float:
 def from_record(record: Any) -> NDArray[np.float64]:
     """The array of the kernel, from a model file; ValueError if it is not sound."""
     try:
-        numbers = [record["observed"], record["settled"], *record["margin"], *record["deviation"]]
-    except (KeyError, TypeError):
+        odds = record.get("odds", [0.0] * ODDS)  # which the first models with a calibration did not have
+        numbers = [record["observed"], record["settled"], *record["margin"], *record["deviation"], *odds]
+    except (AttributeError, KeyError, TypeError):
         numbers = []
     if len(numbers) != CALIBRATION_SIZE or not all(map(is_number, numbers)):
         raise ValueError("its calibration is not complete")
     array = np.array(numbers, np.float64)
     known = Calibration.of(array)
     if known is None or not 0 < known.observed <= LARGEST_NUMBER or known.settled not in (0, 1):
+        raise ValueError("its calibration is not sound")
+    if not all(0 <= share <= LARGEST_NUMBER for share in known.odds):
         raise ValueError("its calibration is not sound")
     if not (_is_sound(known.margin) and _is_sound(known.deviation)):
         raise ValueError("its calibration is not sound")
@@ -167,12 +174,14 @@ class CalibrationSum:
         self._observed = self._settled = 0.0
         # By calibrator: mean square, loss and noise, then precision (3) and precision x mean (2).
         self._sums = np.zeros((2, 8))
+        self._odds = np.zeros(ODDS)
 
     def add(self, known: Calibration | None) -> None:
         if known is None:
             return
         self._observed += known.observed
         self._settled = max(self._settled, known.settled)
+        self._odds += known.observed * np.array(known.odds)
         for sums, part in zip(self._sums, (known.margin, known.deviation), strict=True):
             sums += [*(known.observed * of for of in (part.mean_square, part.loss, part.noise)), *_information(part)]
 
@@ -180,14 +189,16 @@ class CalibrationSum:
         self._observed += other._observed
         self._settled = max(self._settled, other._settled)
         self._sums += other._sums
+        self._odds += other._odds
         return self
 
     def numbers(self) -> NDArray[np.float64]:
         """The array of the kernel for the merged model."""
         if not self._observed:
             return np.zeros(CALIBRATION_SIZE)
-        parts = [_calibrator(self._observed, *sums) for sums in self._sums.tolist()]
-        return Calibration(self._observed, self._settled, *parts).numbers()
+        margin, deviation = (_calibrator(self._observed, *sums) for sums in self._sums.tolist())
+        odds = tuple((self._odds / self._observed).tolist())
+        return Calibration(self._observed, self._settled, margin, deviation, odds).numbers()
 
 
 def _information(part: Calibrator) -> list[float]:

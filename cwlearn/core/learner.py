@@ -17,7 +17,7 @@ from cwlearn.core.parameters import plain
 from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
 from cwlearn.core.states.base import ALL_FRESH, NONE, KernelRule, LinearState
-from cwlearn.core.training import Plan, Training, check_class_weight, check_update
+from cwlearn.core.training import Plan, Training, check_class_weight, check_threshold, check_update
 from cwlearn.errors import DataError, listed
 
 # Work between two looks at signals and the progress bar, in nonzeros: long enough to cost nothing, short enough for
@@ -34,11 +34,13 @@ class Learner(Model):
         """Take over changed options.  Those that the state was built with cannot change any more."""
         with self.lock:
             check_update(rule, training)
+            check_threshold(training, len(self.classes))
             built_with = {
                 "initial_variance": (self.state.initial_variance, rule.prior_variance(training.initial_variance)),
                 "dtype": (self.training.dtype, training.dtype),
                 "fit_intercept": (self.training.fit_intercept, training.fit_intercept),
                 "average": (self.rule.averaged, rule.averaged),
+                "forgetting": (self.rule.half_life, rule.half_life),
                 "covariance": (self.rule.covariance, rule.covariance),
                 **{
                     item.name: (getattr(self.kernel, item.name), getattr(kernel, item.name))

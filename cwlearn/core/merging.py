@@ -142,9 +142,12 @@ class Sum:
         total.kind, total.count = Kind.of(learner, name), 1
         check_confidences(learner.rule, how)
         if base is not None:
+            check_forgetting(learner.rule)
             _check_base(total.kind, learner, base)
         with learner.lock:  # no other thread learns meanwhile
             state, statistics = _linear(learner), learner.statistics
+            if isinstance(state, DiagonalState) and state.forgets:  # each model counts by what it knows now
+                state = state.present(learner.rule.half_life, statistics["rows"])
             total._spread, total._place = state.moments() if how == "l2" else state.natural()
             if learner.rule.averaged:
                 assert isinstance(state, DiagonalState)
@@ -257,6 +260,8 @@ class Sum:
                 self._add_start(None, self.count - 1, origin)
             state.set_natural(self._spread, self._place)
         rows = self._statistics["rows"]
+        if isinstance(state, DiagonalState) and state.forgets:
+            state.stamps[:] = rows
         if len(self._lag):
             assert isinstance(state, DiagonalState)
             state.average[:] = self._lag / (self.count if self.how == "l2" else self._spread) * rows
@@ -275,6 +280,12 @@ def check_confidences(rule: Rule, how: str) -> None:
         )
     if not rule.second_order and how != "l2":
         raise ModelError(f"models of {rule.name} have no confidences: 'l2' is the only way to merge them")
+
+
+def check_forgetting(rule: Rule) -> None:
+    """Refuse to subtract a common start from models that have forgotten a part of it."""
+    if rule.half_life:
+        raise ModelError("models with `forgetting` have forgotten a part of their base: it cannot be subtracted")
 
 
 def _check_base(kind: Kind, learner: Learner, base: Learner) -> None:

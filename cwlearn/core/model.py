@@ -19,10 +19,11 @@ from cwlearn.core.probabilities import mean_outcome
 from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
 from cwlearn.core.states.base import STATISTICS, State, Statistics, new_statistics
-from cwlearn.core.states.diagonal import DiagonalState
+from cwlearn.core.states.diagonal import DiagonalState, aged
 from cwlearn.core.states.factory import blocks_of, new_state
 from cwlearn.core.text_options import TextOptions
-from cwlearn.core.training import Training, check_update
+from cwlearn.core.thresholds import cut_of
+from cwlearn.core.training import Training, check_threshold, check_update
 from cwlearn.utils.locks import ForkSafeLock
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Model:
         kernel: KernelOptions | None = None,
     ) -> None:
         check_update(rule, training)
+        check_threshold(training, len(classes))
         self.rule = rule
         self.training = training
         self.classes = classes
@@ -167,18 +169,27 @@ class Model:
     def derives(self) -> bool:
         """Whether one state learns and another one, derived from it, predicts."""
         return self.rule.sums_gradients or (
-            (self.rule.averaged or self.rule.follows_rows) and self.statistics["rows"] > 0
+            (self.rule.averaged or self.rule.follows_rows or self.rule.half_life > 0) and self.statistics["rows"] > 0
         )
 
     def turn_into_predicting(
-        self, statistics: Statistics, mean: NDArray[Any], variance: NDArray[Any], average: NDArray[np.float64]
+        self,
+        statistics: Statistics,
+        mean: NDArray[Any],
+        variance: NDArray[Any],
+        average: NDArray[np.float64],
+        stamps: NDArray[np.float64],
     ) -> None:
         """Change weights that learn, after the rows of `statistics`, into weights that predict, in place.
 
         An averaged rule predicts with the mean of the means after each row.  An update in round t counts for the rounds
         t..T, so this is mu_T - (1/T) sum_t (t - 1) delta_t.  A rule whose prior follows the rows adds a precision to
-        that of every weight and keeps precision * mean.  A rule that sums gradients makes weights of them.
+        that of every weight and keeps precision * mean.  A rule that sums gradients makes weights of them.  If a rule
+        forgets, variances are those of now.
         """
+        if stamps.size:
+            rows, prior = statistics["rows"], self.state.initial_variance
+            variance[:] = aged(variance, stamps, self.rule.half_life, rows, prior)
         if self.rule.sums_gradients:
             mean[:] = self.rule.weights(mean, variance, statistics["rows"], self.state.initial_variance)
             variance[:] = self.state.initial_variance
@@ -187,7 +198,7 @@ class Model:
             ratio = 1 + variance.astype(np.float64) * precision
             mean[:] = mean / ratio
             variance[:] = variance / ratio
-        else:
+        elif self.rule.averaged:
             mean -= average / statistics["rows"]
 
     def margins(self, rows: Rows, only_mean: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -218,7 +229,9 @@ class Model:
 
     def chosen(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
         """The number of the predicted label, from the scores.  Ties go to the first label."""
-        return np.argmax(scores, axis=1) if self.several else (scores > 0).astype(np.int64)
+        threshold = self.training.threshold
+        cut = 0.0 if threshold == 0.5 else cut_of(threshold, self.calibration)
+        return np.argmax(scores, axis=1) if self.several else (scores > cut).astype(np.int64)
 
     def parts(self, rows: Rows, max_scores: int | None = None) -> Iterator[tuple[slice, Rows]]:
         """The rows in parts, each with at most `max_scores` scores: one for each row and block of weights."""

@@ -29,6 +29,7 @@ from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import SIZE, is_number, require
 from cwlearn.core.rules import TASKS
 from cwlearn.core.states.base import LARGE, Arrays, Statistics, Stored
+from cwlearn.core.states.diagonal import DiagonalState
 from cwlearn.core.text_options import TextOptions
 from cwlearn.core.training import Training
 from cwlearn.errors import ModelError, listed
@@ -97,6 +98,8 @@ class OpenModel:
         size = state.restored_bytes(self.n_features, self.arrays)
         self.budget.take(size * (2 if learner.derives else 1), f"the weights of its {self.n_features:,} features")
         state.restore(self.n_features, self.arrays)
+        if isinstance(state, DiagonalState) and state.stamps.max(initial=0) > learner.statistics["rows"]:
+            raise ValueError("its stamps are later than its last row")
         return learner
 
 

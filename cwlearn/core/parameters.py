@@ -132,6 +132,7 @@ ALL = Check("None", lambda value: value is None, _read_all, "all")
 CONFIDENCE = Check(
     "a number with 0.5 <= confidence < 1", lambda value: is_number(value) and 0.5 <= value < 1, float, "X"
 )
+FRACTION = Check("a number between 0 and 1", lambda value: is_number(value) and 0 < value < 1, float, "X")
 CLASS_WEIGHT = Check(
     "None, 'balanced' or a dict of positive numbers by label",
     lambda value: (

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from cwlearn._kernels import KINDS, PROJECTIONS
 from cwlearn.core._probabilities import normal_cdf, winning_probabilities
-from cwlearn.core.parameters import BOOLEAN, CLASS_WEIGHT, Options, one_of, option
+from cwlearn.core.parameters import BOOLEAN, CLASS_WEIGHT, NOT_NEGATIVE, Options, one_of, option
 from cwlearn.core.probabilities import one_hot
 
+SHORTEST = 1  # half-life in rows
 AVERAGE = "Predict with the average of the weights held after each row."
 
 
@@ -33,6 +34,7 @@ class RuleFields(TypedDict):
     rate: float
     damping: float
     threshold: float
+    forgetting: float
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,11 @@ class Rule(Options):
         return bool(getattr(self, "average", False))
 
     @property
+    def half_life(self) -> float:
+        """After so many rows half of what is known of a weight is forgotten; 0: nothing ever is."""
+        return float(getattr(self, "forgetting", 0))
+
+    @property
     def begins_at_target(self) -> bool:
         """Whether the intercept starts at the first target instead of 0."""
         return False
@@ -190,6 +197,7 @@ class Rule(Options):
             "rate": self.rate,
             "damping": self.damping,
             "threshold": self.threshold,
+            "forgetting": self.half_life,
         }
 
 
@@ -205,9 +213,20 @@ class SecondOrderRule(Rule):
         keyword_only=True,
     )
     average: bool = option(False, BOOLEAN, AVERAGE, keyword_only=True)
+    forgetting: float = option(
+        0,
+        NOT_NEGATIVE,
+        "Half-life in rows of what is known of a weight: its variance grows back towards the initial one, so that the "
+        "model follows a stream that drifts. 0 forgets nothing.",
+        keyword_only=True,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.forgetting and self.covariance == "full":
+            raise ValueError("`forgetting` needs `covariance='diagonal'`: full covariances forget nothing")
+        if self.forgetting and self.forgetting < SHORTEST:
+            raise ValueError(f"`forgetting` is a half-life in rows: 0, or at least {SHORTEST}, got {self.forgetting!r}")
         if self.average and self.covariance == "full":
             raise ValueError("`average=True` needs `covariance='diagonal'`: full covariances keep no averages")
 

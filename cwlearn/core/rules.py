@@ -281,6 +281,8 @@ class Logistic(WeightedRule, SecondOrderRule):
         super().__post_init__()
         if self.covariance == "full" and not self.bayesian:
             raise ValueError("`covariance='full'` needs `bayesian=True`: plain SGD learns no covariance")
+        if self.forgetting and not self.bayesian:
+            raise ValueError("`forgetting` needs `bayesian=True`: plain SGD has no variances that could grow")
 
     @property
     def kind(self) -> str:

@@ -10,7 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn._kernels import UPDATES
-from cwlearn.core.parameters import ALL, ANYTHING, BOOLEAN, COUNT, LEVEL, POSITIVE, Options, one_of, option
+from cwlearn.core.parameters import (
+    ALL,
+    ANYTHING,
+    BOOLEAN,
+    COUNT,
+    FRACTION,
+    LEVEL,
+    POSITIVE,
+    Options,
+    one_of,
+    option,
+)
 from cwlearn.core.rule import Rule
 from cwlearn.core.states.base import ALL_FRESH
 
@@ -43,6 +54,12 @@ class Training(Options):
         "('parallel'), or meet all of them at once ('exact'; only for passive-aggressive, and for CW with "
         "form='variance').",
     )
+    threshold: float | Literal["f0.5", "f1", "f2", "balanced"] = option(
+        0.5,
+        FRACTION | one_of("f0.5", "f1", "f2", "balanced"),
+        "With two labels: the chance from which on the second one is predicted. 'f1' is the one with the highest F1 of "
+        "that label, and so on; 'balanced' that with the highest mean of both recalls.",
+    )
     dtype: Literal["float32", "float64"] = option(
         "float32",
         one_of("float32", "float64"),
@@ -57,7 +74,7 @@ class Training(Options):
 
 
 # Options that a resumed model keeps by default.
-BUILT_WITH = ("initial_variance", "fit_intercept", "n_constraints", "multiclass_update", "dtype")
+BUILT_WITH = ("initial_variance", "fit_intercept", "n_constraints", "multiclass_update", "threshold", "dtype")
 
 
 # A model knows the rows that it has learned too well to be tested by them.  So, in a training of several epochs, a
@@ -130,6 +147,12 @@ def check_update(rule: Rule, training: Training) -> None:
             f"`multiclass_update='exact'` is there for CW with `form='variance'` and `projection='kl'` or "
             f"`projection='exact'`, and for passive-aggressive, not for these parameters of {rule.name}"
         )
+
+
+def check_threshold(training: Training, n_labels: int) -> None:
+    """Refuse a threshold where there is no choice between two labels."""
+    if training.threshold != 0.5 and n_labels != 2:
+        raise ValueError(f"`threshold` decides between two labels; here are {n_labels}")
 
 
 def check_class_weight(rule: Rule) -> None:

@@ -47,6 +47,9 @@ class AutoClassifier(Weighted, Probabilistic, LinearClassifier):
         Seed or generator of the shuffles.
     n_constraints : int or None, default=1
         With more than two labels: how many of the highest-scoring wrong labels the true one must beat. None is all.
+    threshold : float or {"f0.5", "f1", "f2", "balanced"}, default=0.5
+        With two labels: the chance from which on the second one is predicted. 'f1' is the one with the highest F1
+        of that label, and so on; 'balanced' that with the highest mean of both recalls.
     dtype : {"float32", "float64"}, default="float32"
         Precision of the weights. Sums are always float64.
     verbose : int, default=0
@@ -81,6 +84,7 @@ class AutoClassifier(Weighted, Probabilistic, LinearClassifier):
         shuffle: bool = True,
         random_state: int | np.random.RandomState | None = None,
         n_constraints: int | None = 1,
+        threshold: float | Literal["f0.5", "f1", "f2", "balanced"] = 0.5,
         dtype: Literal["float32", "float64"] = "float32",
         verbose: int = 0,
     ) -> None:
@@ -91,6 +95,7 @@ class AutoClassifier(Weighted, Probabilistic, LinearClassifier):
         self.shuffle = shuffle
         self.random_state = random_state
         self.n_constraints = n_constraints
+        self.threshold = threshold
         self.dtype = dtype
         self.verbose = verbose
 

@@ -15,14 +15,18 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from cwlearn.core import model_file
 from cwlearn.core.choosing import Race, choose_epochs
+from cwlearn.core.draws import drawn_weights
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.learner import EXACT_SWEEPS, EXACT_TOLERANCE, Learner
+from cwlearn.core.parameters import COUNT, require
+from cwlearn.core.queries import Pool, certainty
 from cwlearn.core.rows import Rows, as_rows
-from cwlearn.core.rule import Rule
+from cwlearn.core.rule import Rule, SecondOrderRule
 from cwlearn.core.states.base import NONE, LinearState
 from cwlearn.core.training import Training
 
@@ -190,6 +194,18 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
         rows = self._rows(X)
         return self._fitted.margins(rows)
 
+    def query(self, X: Any, n: int = 10) -> NDArray[np.int64]:
+        """Return the numbers of the n rows of X whose labels would teach the model most, the best one first.
+
+        A row is worth asking for if its margin is small compared with its deviation: the model does not know its label.
+        Each chosen row counts as learned before the next one is chosen, so that rows like it come later.  Of identical
+        rows only the first one is chosen.  (Dredze, Crammer, "Active Learning with Confidence", ACL 2008)
+        """
+        require("n", n, COUNT)
+        rows, pool = self._rows(X), Pool(int(n))
+        pool.add(rows, certainty(self._fitted, rows))
+        return np.array([number for number, _, _ in pool.chosen(self._fitted)], np.int64)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `cwlearn.load` reads.  An existing file is replaced in one step."""
         model_file.save(self._fitted, path)
@@ -227,6 +243,17 @@ class Linear(OnlineEstimator):
         state: Any = self._weights
         matrices = np.stack([state.covariance(block)[1:, 1:] for block in range(state.blocks)])
         return matrices[0] if state.blocks == 1 else matrices
+
+    @available_if(lambda model: issubclass(model._rule, SecondOrderRule))  # type: ignore[untyped-decorator]
+    def sample_weights(self, random_state: Any = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Draw a weight vector from the Gaussian over the weights: coefficients and intercept, as `coef_` and
+        `intercept_` have them.
+
+        `X @ coef.T + intercept` are then scores of one possible world, as Thompson sampling needs them.  Those of a
+        regressor are in the unit of its targets.
+        """
+        drawn = drawn_weights(self._fitted, check_random_state(random_state))
+        return np.atleast_2d(drawn[1:].T), drawn[:1].reshape(-1)
 
 
 def _differ(value: Any, default: Any) -> bool:

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 
+from cwlearn.core import draws as draws_of
 from cwlearn.core.class_labels import EXPECTED, check_labels, check_typed, check_types
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.parameters import COUNT, require
@@ -150,6 +151,25 @@ class Weighted(Classifier):
 
 class Probabilistic(Classifier):
     """Base of the classifiers that have a distribution over their weights, or over labels."""
+
+    def decision_function(self, X: Any, *, draws: int | None = None, random_state: Any = None) -> NDArray[np.float64]:
+        """Score each row.
+
+        Two labels: the log odds of `classes_[1]`, those of `predict_proba`; positive if that is the prediction.  (A
+        model file of version 1 has no calibration: there it is the mean of the margin divided by its deviation.)
+
+        More labels: the mean of the score of each label; the highest one is the prediction.  `margin` has the mean and
+        the variance of every score.
+
+        With `draws`, the scores w.x by so many weight vectors w, drawn from the Gaussian over the weights and seeded by
+        `random_state`: an array of shape (draws, n_rows), or (draws, n_rows, n_labels) with more than two labels.  Each
+        weight vector scores all rows, as Thompson sampling needs it.
+        """
+        if draws is None:
+            return super().decision_function(X)
+        require("draws", draws, COUNT)
+        rows = self._rows(X)
+        return draws_of.drawn_scores(self._fitted, rows, int(draws), check_random_state(random_state))
 
     def label_distribution(self, X: Any, *, draws: int | None = None, random_state: Any = None) -> NDArray[np.float64]:
         """Return the probability that each label has the highest score, by row, under the Gaussian over the weights w.

@@ -49,6 +49,9 @@ class FTRLClassifier(LogisticDistribution, Weighted, LinearClassifier):
         With several constraints: apply them one after the other ('sequential'), each alone and then average
         ('parallel'), or meet all of them at once ('exact'; only for passive-aggressive, and for CW with
         form='variance').
+    threshold : float or {"f0.5", "f1", "f2", "balanced"}, default=0.5
+        With two labels: the chance from which on the second one is predicted. 'f1' is the one with the highest F1
+        of that label, and so on; 'balanced' that with the highest mean of both recalls.
     dtype : {"float32", "float64"}, default="float32"
         Precision of a diagonal state. Sums are always float64, and so is a full covariance.
     verbose : int, default=0
@@ -104,6 +107,7 @@ class FTRLClassifier(LogisticDistribution, Weighted, LinearClassifier):
         warm_start: bool = False,
         n_constraints: int | None = 1,
         multiclass_update: Literal["sequential", "parallel", "exact"] = "sequential",
+        threshold: float | Literal["f0.5", "f1", "f2", "balanced"] = 0.5,
         dtype: Literal["float32", "float64"] = "float32",
         verbose: int = 0,
     ) -> None:
@@ -121,5 +125,6 @@ class FTRLClassifier(LogisticDistribution, Weighted, LinearClassifier):
         self.warm_start = warm_start
         self.n_constraints = n_constraints
         self.multiclass_update = multiclass_update
+        self.threshold = threshold
         self.dtype = dtype
         self.verbose = verbose

@@ -55,6 +55,9 @@ class KernelCWClassifier(Probabilistic, KernelClassifier):
         With several constraints: apply them one after the other ('sequential'), each alone and then average
         ('parallel'), or meet all of them at once ('exact'; only for passive-aggressive, and for CW with
         form='variance').
+    threshold : float or {"f0.5", "f1", "f2", "balanced"}, default=0.5
+        With two labels: the chance from which on the second one is predicted. 'f1' is the one with the highest F1
+        of that label, and so on; 'balanced' that with the highest mean of both recalls.
     verbose : int, default=0
         Show a progress bar on standard error during `fit`.
 
@@ -105,6 +108,7 @@ class KernelCWClassifier(Probabilistic, KernelClassifier):
         warm_start: bool = False,
         n_constraints: int | None = 1,
         multiclass_update: Literal["sequential", "parallel", "exact"] = "sequential",
+        threshold: float | Literal["f0.5", "f1", "f2", "balanced"] = 0.5,
         verbose: int = 0,
     ) -> None:
         self.confidence = confidence
@@ -122,6 +126,7 @@ class KernelCWClassifier(Probabilistic, KernelClassifier):
         self.warm_start = warm_start
         self.n_constraints = n_constraints
         self.multiclass_update = multiclass_update
+        self.threshold = threshold
         self.verbose = verbose
 
 
@@ -172,6 +177,9 @@ class KernelAROWClassifier(Weighted, Probabilistic, KernelClassifier):
         With several constraints: apply them one after the other ('sequential'), each alone and then average
         ('parallel'), or meet all of them at once ('exact'; only for passive-aggressive, and for CW with
         form='variance').
+    threshold : float or {"f0.5", "f1", "f2", "balanced"}, default=0.5
+        With two labels: the chance from which on the second one is predicted. 'f1' is the one with the highest F1
+        of that label, and so on; 'balanced' that with the highest mean of both recalls.
     verbose : int, default=0
         Show a progress bar on standard error during `fit`.
 
@@ -223,6 +231,7 @@ class KernelAROWClassifier(Weighted, Probabilistic, KernelClassifier):
         warm_start: bool = False,
         n_constraints: int | None = 1,
         multiclass_update: Literal["sequential", "parallel", "exact"] = "sequential",
+        threshold: float | Literal["f0.5", "f1", "f2", "balanced"] = 0.5,
         verbose: int = 0,
     ) -> None:
         self.regularization = regularization
@@ -241,4 +250,5 @@ class KernelAROWClassifier(Weighted, Probabilistic, KernelClassifier):
         self.warm_start = warm_start
         self.n_constraints = n_constraints
         self.multiclass_update = multiclass_update
+        self.threshold = threshold
         self.verbose = verbose

@@ -37,6 +37,9 @@ class AROWRegressor(LinearRegressor):
         8 n_features^2 bytes (one for each label if there are more than two), for few, correlated features.
     average : bool, default=False
         Predict with the average of the weights held after each row.
+    forgetting : float, default=0
+        Half-life in rows of what is known of a weight: its variance grows back towards the initial one, so that
+        the model follows a stream that drifts. 0 forgets nothing.
     initial_variance : float, default=1.0
         Variance of every weight before the first row.
     fit_intercept : bool, default=True
@@ -98,6 +101,7 @@ class AROWRegressor(LinearRegressor):
         *,
         covariance: Literal["diagonal", "full"] = "diagonal",
         average: bool = False,
+        forgetting: float = 0,
         initial_variance: float = 1.0,
         fit_intercept: bool = True,
         epochs: int | Literal["auto"] = 10,
@@ -111,6 +115,7 @@ class AROWRegressor(LinearRegressor):
         self.projection = projection
         self.covariance = covariance
         self.average = average
+        self.forgetting = forgetting
         self.initial_variance = initial_variance
         self.fit_intercept = fit_intercept
         self.epochs = epochs

@@ -30,6 +30,9 @@ class SCWClassifier(Weighted, Probabilistic, LinearClassifier):
         8 n_features^2 bytes (one for each label if there are more than two), for few, correlated features.
     average : bool, default=False
         Predict with the average of the weights held after each row.
+    forgetting : float, default=0
+        Half-life in rows of what is known of a weight: its variance grows back towards the initial one, so that
+        the model follows a stream that drifts. 0 forgets nothing.
     class_weight : dict, "balanced" or None, default=None
         Weight of the loss by label. 'balanced' is n_rows / (n_labels * rows of the label).
     initial_variance : float, default=1.0
@@ -51,6 +54,9 @@ class SCWClassifier(Weighted, Probabilistic, LinearClassifier):
         With several constraints: apply them one after the other ('sequential'), each alone and then average
         ('parallel'), or meet all of them at once ('exact'; only for passive-aggressive, and for CW with
         form='variance').
+    threshold : float or {"f0.5", "f1", "f2", "balanced"}, default=0.5
+        With two labels: the chance from which on the second one is predicted. 'f1' is the one with the highest F1
+        of that label, and so on; 'balanced' that with the highest mean of both recalls.
     dtype : {"float32", "float64"}, default="float32"
         Precision of a diagonal state. Sums are always float64, and so is a full covariance.
     verbose : int, default=0
@@ -99,6 +105,7 @@ class SCWClassifier(Weighted, Probabilistic, LinearClassifier):
         *,
         covariance: Literal["diagonal", "full"] = "diagonal",
         average: bool = False,
+        forgetting: float = 0,
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         initial_variance: float = 1.0,
         fit_intercept: bool = True,
@@ -108,6 +115,7 @@ class SCWClassifier(Weighted, Probabilistic, LinearClassifier):
         warm_start: bool = False,
         n_constraints: int | None = 1,
         multiclass_update: Literal["sequential", "parallel", "exact"] = "sequential",
+        threshold: float | Literal["f0.5", "f1", "f2", "balanced"] = 0.5,
         dtype: Literal["float32", "float64"] = "float32",
         verbose: int = 0,
     ) -> None:
@@ -116,6 +124,7 @@ class SCWClassifier(Weighted, Probabilistic, LinearClassifier):
         self.loss = loss
         self.covariance = covariance
         self.average = average
+        self.forgetting = forgetting
         self.class_weight = class_weight
         self.initial_variance = initial_variance
         self.fit_intercept = fit_intercept
@@ -125,5 +134,6 @@ class SCWClassifier(Weighted, Probabilistic, LinearClassifier):
         self.warm_start = warm_start
         self.n_constraints = n_constraints
         self.multiclass_update = multiclass_update
+        self.threshold = threshold
         self.dtype = dtype
         self.verbose = verbose

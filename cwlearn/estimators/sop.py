@@ -26,6 +26,9 @@ class SOPClassifier(Probabilistic, LinearClassifier):
         8 n_features^2 bytes (one for each label if there are more than two), for few, correlated features.
     average : bool, default=False
         Predict with the average of the weights held after each row.
+    forgetting : float, default=0
+        Half-life in rows of what is known of a weight: its variance grows back towards the initial one, so that
+        the model follows a stream that drifts. 0 forgets nothing.
     initial_variance : float, default=1.0
         Variance of every weight before the first row.
     fit_intercept : bool, default=True
@@ -45,6 +48,9 @@ class SOPClassifier(Probabilistic, LinearClassifier):
         With several constraints: apply them one after the other ('sequential'), each alone and then average
         ('parallel'), or meet all of them at once ('exact'; only for passive-aggressive, and for CW with
         form='variance').
+    threshold : float or {"f0.5", "f1", "f2", "balanced"}, default=0.5
+        With two labels: the chance from which on the second one is predicted. 'f1' is the one with the highest F1
+        of that label, and so on; 'balanced' that with the highest mean of both recalls.
     dtype : {"float32", "float64"}, default="float32"
         Precision of a diagonal state. Sums are always float64, and so is a full covariance.
     verbose : int, default=0
@@ -91,6 +97,7 @@ class SOPClassifier(Probabilistic, LinearClassifier):
         *,
         covariance: Literal["diagonal", "full"] = "diagonal",
         average: bool = False,
+        forgetting: float = 0,
         initial_variance: float = 1.0,
         fit_intercept: bool = True,
         epochs: int | Literal["auto"] = 10,
@@ -99,12 +106,14 @@ class SOPClassifier(Probabilistic, LinearClassifier):
         warm_start: bool = False,
         n_constraints: int | None = 1,
         multiclass_update: Literal["sequential", "parallel", "exact"] = "sequential",
+        threshold: float | Literal["f0.5", "f1", "f2", "balanced"] = 0.5,
         dtype: Literal["float32", "float64"] = "float32",
         verbose: int = 0,
     ) -> None:
         self.a = a
         self.covariance = covariance
         self.average = average
+        self.forgetting = forgetting
         self.initial_variance = initial_variance
         self.fit_intercept = fit_intercept
         self.epochs = epochs
@@ -113,5 +122,6 @@ class SOPClassifier(Probabilistic, LinearClassifier):
         self.warm_start = warm_start
         self.n_constraints = n_constraints
         self.multiclass_update = multiclass_update
+        self.threshold = threshold
         self.dtype = dtype
         self.verbose = verbose

@@ -253,9 +253,14 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Predict the label of each text, or of each dictionary if the model has learned further fields of files."""
         return self._fitted.predict(self._scored(texts))
 
-    def decision_function(self, texts: Any) -> NDArray[np.float64]:
-        """Score each text, as the classifier does."""
-        return self._fitted.decision_function(self._scored(texts))
+    def decision_function(
+        self, texts: Any, *, draws: int | None = None, random_state: Any = None
+    ) -> NDArray[np.float64]:
+        """Score each text, as the classifier does.  With `draws`, by random weight vectors; see the classifier."""
+        classifier: Any = self._fitted
+        drawn = {} if draws is None else {"draws": draws, "random_state": random_state}
+        scores: NDArray[np.float64] = classifier.decision_function(self._scored(texts), **drawn)
+        return scores
 
     def predict_proba(self, texts: Any) -> NDArray[np.float64]:
         """Return the chance of each label, by text."""
@@ -275,6 +280,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def margin(self, texts: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the mean and the variance of the margin of each text."""
         return self._fitted.margin(self._scored(texts))
+
+    def query(self, texts: Any, n: int = 10) -> NDArray[np.int64]:
+        """Return the numbers of the n texts whose labels would teach the model most, the best one first."""
+        return self._fitted.query(self._scored(texts), n)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `cwlearn.load` reads.  An existing file is replaced in one step."""

@@ -109,6 +109,15 @@ class Batch:
         """The number in the file of the line that a row was read from."""
         return self.line_number(self.chunk.count_lines(self.chunk.start, self.place_of(row)))
 
+    def record_of(self, row: int) -> bytes:
+        """The text that a row was read from, without its last line end."""
+        place = self.place_of(row)
+        if self.parser.lines_are_records:
+            return self.chunk.line_at(place).rstrip(b"\r\n")
+        later = [places[places > place][:1] for places in (self.places, self.bad_places)]
+        stop = min([self.chunk.stop, *(int(places[0]) for places in later if len(places))])
+        return self.chunk.text[place:stop].tobytes().rstrip(b"\r\n")
+
     def line_number(self, line: int) -> int:
         """The number in the file of a line of the chunk, counted from 0."""
         return self.first_line + line + self.chunk.source.lines_before

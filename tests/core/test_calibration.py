@@ -55,7 +55,7 @@ def observe_rows(learner, reference, rows, y, weights=NONE, settled=False, fresh
 
 def numbers_of(learner):
     known = learner.calibration
-    return np.zeros(18) if known is None else known.numbers()
+    return np.zeros(82) if known is None else known.numbers()
 
 
 def assert_agrees(learner, reference):
@@ -312,7 +312,7 @@ def test_a_prediction_beside_learning_reads_a_whole_calibration():
     learner, twin = new_learner(rules.AROW()), new_learner(rules.AROW())
     rows = rows_of(X, learner)
     pieces = [(start, start + 20) for start in range(0, 2000, 20)]
-    possible = {np.zeros(18).tobytes()}
+    possible = {np.zeros(82).tobytes()}
     for _ in range(10):
         for start, stop in pieces:
             twin.learn(rows.part(start, stop), y[start:stop])

@@ -66,6 +66,11 @@ class OneScore:
         self.covariance = np.linalg.inv(np.linalg.inv(self.covariance) + information * np.outer(x, x))
         self.remember_noise(self.noise * (1 - right) / p, t)
 
+    def log_odds(self, score):
+        """Those of a score, before it is observed."""
+        f = score / math.sqrt(self.mean_square) if self.mean_square > 1e-200 else 0.0
+        return self.mean @ [f, 1.0]
+
     def observe_several(self, scores, label, weight, t, recency):
         self.mean_square = self.remember(self.mean_square, (scores.max() - scores.mean()) ** 2, t, recency)
         if self.mean_square <= 1e-200:
@@ -95,6 +100,7 @@ class CalibrationReference:
     def __init__(self):
         self.observed = self.settled = self.rows = 0
         self.margin, self.deviation = OneScore(), OneScore()
+        self.odds = np.zeros(64)  # how the log odds are distributed, in intervals of 1/4 from -8 to 8
 
     def observe(self, scores, spread, label, weight=1.0, settled=False, fresh=True):
         """A row; `label` is -1 or +1 and `scores` one number, or the number of the label and all scores."""
@@ -104,10 +110,15 @@ class CalibrationReference:
         if self.observed == 0 or (settled and not self.settled):
             self.observed, self.settled = 0, int(settled)
             self.margin, self.deviation = OneScore(), OneScore()
+            self.odds = np.zeros(64)
         self.observed = min(self.observed + 1, HORIZON)
         recency, weight, length = 0.5 if settled else 2, min(weight, HEAVIEST), math.sqrt(spread)
         if np.ndim(scores) == 0:
             divided = scores / length if spread > 1e-200 else 0.0
+            best, score = (self.deviation, divided) if self.deviation.loss < self.margin.loss else (self.margin, scores)
+            row_odds = np.zeros(64)
+            row_odds[np.digitize(best.log_odds(score), np.arange(-31, 32) / 4)] = weight
+            self.odds = best.remember(self.odds, row_odds, self.observed, recency)
             self.margin.observe_two(scores, label, weight, self.observed, recency)
             self.deviation.observe_two(divided, label, weight, self.observed, recency)
         else:
@@ -116,4 +127,4 @@ class CalibrationReference:
             self.deviation.observe_several(divided, label, weight, self.observed, recency)
 
     def numbers(self):
-        return np.array([self.observed, self.settled, *self.margin.numbers(), *self.deviation.numbers()])
+        return np.array([self.observed, self.settled, *self.margin.numbers(), *self.deviation.numbers(), *self.odds])

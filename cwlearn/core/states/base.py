@@ -95,6 +95,7 @@ class Weights(NamedTuple):
     mean: NDArray[Any]
     variance: NDArray[Any]
     average: NDArray[np.float64] = NONE  # see `DiagonalState.average`; empty unless the rule is averaged
+    stamps: NDArray[np.float64] = NONE  # see `DiagonalState.stamps`; empty unless the rule forgets
 
     def touched(self, prior_variance: float) -> NDArray[np.bool_]:
         """Which of them have changed since the start."""
@@ -119,7 +120,7 @@ class State(ABC):
     """
 
     kind: ClassVar[str]  # its name in a model file
-    arrays_of: ClassVar[tuple[str, ...]]  # the names of its arrays in a model file
+    arrays_of: tuple[str, ...]  # the names of its arrays in a model file
     blocks: int
     initial_variance: float
     floor: float  # a lower bound of every variance

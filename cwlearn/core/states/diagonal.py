@@ -25,6 +25,7 @@ from cwlearn.core.states.base import (
 from cwlearn.native import learn_rows, margin_rows
 from cwlearn.utils.growable import GrowableArray
 
+LATEST = 2.0**53  # of stamps
 WEIGHTS_AT_ONCE = 1 << 18  # read from a file, or changed, in one step: a few megabytes
 
 
@@ -35,21 +36,34 @@ class DiagonalState(LinearState):
     """
 
     kind: ClassVar[str] = "diagonal"
-    arrays_of: ClassVar[tuple[str, ...]] = ("cells", "average", "places")
 
     def __init__(
-        self, n_features: int, blocks: int, initial_variance: float, floor: float, dtype: np.dtype[Any], averaged: bool
+        self,
+        n_features: int,
+        blocks: int,
+        initial_variance: float,
+        floor: float,
+        dtype: np.dtype[Any],
+        averaged: bool,
+        forgets: bool = False,
     ) -> None:
         super().__init__(blocks, initial_variance, floor, dtype)
         by_label = () if blocks == 1 else (blocks,)
         self._cells = GrowableArray(dtype, (2, *by_label))
         self._average = GrowableArray(np.float64, by_label) if averaged else None
+        self._stamps = GrowableArray(np.float64, by_label) if forgets else None
+        self.arrays_of = ("cells", "average", "places", *(("stamps",) if forgets else ()))
         self.grow(n_features)
 
     @staticmethod
-    def nbytes(n_features: int, blocks: int, dtype: np.dtype[Any], averaged: bool) -> int:
+    def nbytes(n_features: int, blocks: int, dtype: np.dtype[Any], averaged: bool, forgets: bool = False) -> int:
         """The memory that such a state takes."""
-        return (n_features + 1) * blocks * (2 * dtype.itemsize + (8 if averaged else 0))
+        return (n_features + 1) * blocks * (2 * dtype.itemsize + 8 * averaged + 8 * forgets)
+
+    @property
+    def _by_mean(self) -> list[GrowableArray]:
+        """The arrays beside the cells, with a number for each mean."""
+        return [array for array in (self._average, self._stamps) if array is not None]
 
     def grow(self, n_features: int) -> None:
         old, size = self._cells.size, n_features + 1
@@ -59,17 +73,20 @@ class DiagonalState(LinearState):
             whole_cell = np.dtype((np.void, new_cell.nbytes))  # copied as one item: many times as fast as by number
             cells = self._cells.extended(size).reshape(size, -1).view(whole_cell)
             cells[old:] = new_cell.view(whole_cell)
-            if self._average is not None:
-                self._average.extended(size)[old:] = 0
+            for array in self._by_mean:
+                array.extended(size)[old:] = 0
             self._set_size(size)  # last, so that an interruption leaves a sound state
 
     def _set_size(self, size: int) -> None:
         self._cells.size = size
-        if self._average is not None:
-            self._average.size = size
+        for array in self._by_mean:
+            array.size = size
+
+    def _nbytes(self, n_features: int) -> int:
+        return self.nbytes(n_features, self.blocks, self.dtype, self.averaged, self.forgets)
 
     def _check_memory(self, n_features: int) -> None:
-        size, now = (self.nbytes(n, self.blocks, self.dtype, self.averaged) for n in (n_features, self.n_features))
+        size, now = self._nbytes(n_features), self._nbytes(self.n_features)
         labels = f" x {self.blocks:,} labels" if self.blocks > 1 else ""
         check_memory(size, size - now, f"{n_features:,} features{labels}", "fewer or hashed ones")
 
@@ -86,6 +103,16 @@ class DiagonalState(LinearState):
     def average(self) -> NDArray[np.float64]:
         """By mean, the sum over updates of (rows before the update) * (change of the mean).  Empty if not averaged."""
         return NONE if self._average is None else self._average.values
+
+    @property
+    def forgets(self) -> bool:
+        """Whether variances grow with time."""
+        return self._stamps is not None
+
+    @property
+    def stamps(self) -> NDArray[np.float64]:
+        """By mean, the number of rows before the one that changed it last.  Empty if nothing is forgotten."""
+        return NONE if self._stamps is None else self._stamps.values
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -120,6 +147,7 @@ class DiagonalState(LinearState):
         return learn_rows(
             self.cells.reshape(-1),
             self.average.reshape(-1),
+            self.stamps.reshape(-1),
             *scratch_of(rows.longest, self.blocks, rule["constraints"]),
             rows.indptr,
             rows.indices,
@@ -155,15 +183,25 @@ class DiagonalState(LinearState):
         )
         return mean, variance
 
-    def changed(self, change: Callable[[NDArray[Any], NDArray[Any], NDArray[np.float64]], None]) -> DiagonalState:
-        """A copy without averages, whose means and variances `change` has changed in place, some lines at a time.
+    def changed(self, change: Callable[..., None]) -> DiagonalState:
+        """A copy without averages and stamps, whose means and variances `change` has changed in place, by some lines.
 
-        `change` gets means, variances and the averages of this state.
+        `change` gets means, variances, and the averages and the stamps of this state.
         """
         state = copy.copy(self)
-        state._cells, state._average = copy.deepcopy(self._cells), None
+        state._cells, state._average, state._stamps = copy.deepcopy(self._cells), None, None
         for lines in _slices(len(state.cells), WEIGHTS_AT_ONCE // self.blocks):
-            change(state.mean[lines], state.variance[lines], self.average[lines])
+            change(state.mean[lines], state.variance[lines], self.average[lines], self.stamps[lines])
+        return state
+
+    def present(self, half_life: float, rows: int) -> DiagonalState:
+        """The same weights, with their variances as they are after so many rows."""
+
+        def age(mean: NDArray[Any], variance: NDArray[Any], average: Any, stamps: NDArray[np.float64]) -> None:
+            variance[:] = aged(variance, stamps, half_life, rows, self.initial_variance)
+
+        state = self.changed(age)
+        state._average = self._average
         return state
 
     # -- merging -------------------------------------------------------------------------------------------------------
@@ -192,14 +230,16 @@ class DiagonalState(LinearState):
 
         `places` are then the numbers of the touched weights in the array of means.
         """
-        cells, average, places = self.cells, self.average, np.empty(0, np.int64)
+        cells, average, stamps, places = self.cells, self.average, self.stamps, np.empty(0, np.int64)
         pair = 2 * cells.itemsize
         if sum(map(len, self._touched_places())) * (pair + places.itemsize) < cells.nbytes:
             places = np.concatenate([*self._touched_places()])
             at = places if self.blocks == 1 else np.divmod(places, self.blocks)  # feature and label
             cells = np.column_stack([self.mean[at], self.variance[at]])
             average = average[at] if average.size else average
-        return {"cells": cells, "average": average, "places": places}
+            stamps = stamps[at] if stamps.size else stamps
+        arrays = {"cells": cells, "average": average, "places": places}
+        return {**arrays, "stamps": stamps} if self.forgets else arrays
 
     def _touched_places(self) -> Iterator[NDArray[np.int64]]:
         """The places of touched weights, some at a time.  The first weight is always one: no place would mean all."""
@@ -213,10 +253,12 @@ class DiagonalState(LinearState):
         shape = (count, 2) if count else (n_features + 1, *self.cells.shape[1:])
         check_layout("state", arrays["cells"], self.dtype, shape)
         check_layout("average", arrays["average"], np.float64, (shape[0], *shape[2:]) if self.averaged else (0,))
+        if self.forgets:
+            check_layout("stamps", arrays["stamps"], np.float64, (shape[0], *shape[2:]))
         check_layout("places", arrays["places"], np.int64, (count,))
 
     def restored_bytes(self, n_features: int, arrays: Arrays) -> int:
-        return self.nbytes(n_features + 1, self.blocks, self.dtype, self.averaged)
+        return self._nbytes(n_features + 1)
 
     def restore(self, n_features: int, arrays: Arrays) -> None:
         """Has memory for one feature more, so that `predict` can add one for all features that are new to the model."""
@@ -227,10 +269,10 @@ class DiagonalState(LinearState):
             self.grow(n_features + 1)
         else:  # the file fills all of them
             self._cells.extended(size + 1)
-            if self._average is not None:
-                self._average.extended(size + 1)
+            for array in self._by_mean:
+                array.extended(size + 1)
         self._set_size(size)
-        for at, cells, average in self._parts(n_features, arrays):
+        for at, cells, average, stamps in self._parts(n_features, arrays):
             if not sparse:
                 self.cells[at] = cells
             else:
@@ -239,15 +281,18 @@ class DiagonalState(LinearState):
                 self.mean[at], self.variance[at] = cells[:, 0], cells[:, 1]
             if self.averaged:
                 self.average[at] = average
+            if self.forgets:
+                self.stamps[at] = stamps
 
     def stored(self, n_features: int, arrays: Arrays) -> Iterator[Weights]:
         self.check_layouts(n_features, arrays)
-        for at, cells, average in self._parts(n_features, arrays):
+        for at, cells, *others in self._parts(n_features, arrays):
             places = np.arange(at.start * self.blocks, at.stop * self.blocks) if isinstance(at, slice) else at
-            yield Weights(places, cells[:, 0].reshape(-1), cells[:, 1].reshape(-1), average.reshape(-1))
+            means, variances = (cells[:, part].reshape(-1) for part in (0, 1))
+            yield Weights(places, means, variances, *(numbers.reshape(-1) for numbers in others))
 
-    def _parts(self, n_features: int, arrays: Arrays) -> Iterator[tuple[Any, NDArray[Any], NDArray[np.float64]]]:
-        """The cells and averages of a file, some at a time, and checked.
+    def _parts(self, n_features: int, arrays: Arrays) -> Iterator[tuple[Any, ...]]:
+        """The cells, averages and stamps of a file, some at a time, and checked.
 
         Before them comes where they belong: a slice of lines or, if the file has only touched weights, their places.
         """
@@ -256,7 +301,10 @@ class DiagonalState(LinearState):
             cells, places = arrays["cells"][lines], where[lines]
             average = arrays["average"][lines] if self.averaged else NONE
             check_finite("state", cells)
+            stamps = arrays["stamps"][lines] if self.forgets else NONE
             check_finite("average", average)
+            if not ((stamps >= 0) & (stamps < LATEST)).all():
+                raise ValueError("its stamps are no numbers of rows")
             self._check_variances(cells[:, 1])
             if len(places):
                 if places[0] <= last or not (places[1:] > places[:-1]).all():
@@ -264,12 +312,22 @@ class DiagonalState(LinearState):
                 last = int(places[-1])
                 if last >= (n_features + 1) * self.blocks:
                     raise ValueError(f"its weight number {last} is not of its {n_features} features")
-            yield places if len(places) else lines, cells, average
+            yield places if len(places) else lines, cells, average, stamps
 
     def _check_variances(self, variances: NDArray[Any]) -> None:
         """Refuse numbers of a file that cannot be variances."""
         if not ((variances >= self.floor).all() and (variances <= self.initial_variance).all()):
             raise ValueError("its variances are not between the floor and the initial variance")
+
+
+def aged(
+    variance: NDArray[Any], stamps: NDArray[np.float64], half_life: float, rows: int, prior: float
+) -> NDArray[np.float64]:
+    """Variances after so many rows, as `_forgetting.pxd` has them."""
+    left = np.exp2((stamps - rows) * (1 / half_life))
+    old: NDArray[np.float64] = variance.astype(np.float64)
+    grown: NDArray[np.float64] = np.minimum(old / (left + old * (1 / prior) * (1 - left)), prior)
+    return grown
 
 
 def _slices(count: int, step: int) -> Iterator[slice]:

@@ -17,7 +17,7 @@ def new_state(rule: Rule, training: Training, kernel: KernelOptions | None, bloc
     prior_variance = rule.prior_variance(training.initial_variance)
     if kernel is not None:
         linear = not rule.second_order or rule.averaged or rule.name == "sop" or rule.task == "regression"
-        if linear or rule.covariance == "full":
+        if linear or rule.half_life or rule.covariance == "full":
             raise ValueError(f"{rule} has no kernel form")
         from cwlearn.core.states.kernel import KernelState  # loads SciPy and scikit-learn
 
@@ -27,7 +27,9 @@ def new_state(rule: Rule, training: Training, kernel: KernelOptions | None, bloc
 
         return FullState(n_features, blocks, prior_variance)
     state = GradientState if rule.sums_gradients else DiagonalState
-    return state(n_features, blocks, prior_variance, rule.floor, np.dtype(training.dtype), rule.averaged)
+    return state(
+        n_features, blocks, prior_variance, rule.floor, np.dtype(training.dtype), rule.averaged, rule.half_life > 0
+    )
 
 
 def state_bytes(rule: Rule, training: Training, blocks: int, n_features: int) -> int:
@@ -36,7 +38,7 @@ def state_bytes(rule: Rule, training: Training, blocks: int, n_features: int) ->
         from cwlearn.core.states.full import FullState
 
         return FullState.nbytes(n_features, blocks)
-    return DiagonalState.nbytes(n_features, blocks, np.dtype(training.dtype), rule.averaged)
+    return DiagonalState.nbytes(n_features, blocks, np.dtype(training.dtype), rule.averaged, rule.half_life > 0)
 
 
 def blocks_of(n_labels: int) -> int:

@@ -34,7 +34,7 @@ class FullState(ProjectedState, LinearState):
     """Mean and covariance by block.  Weight 0 is the intercept, weight j + 1 is feature j."""
 
     kind: ClassVar[str] = "full"
-    arrays_of: ClassVar[tuple[str, ...]] = ("means", "triangles")
+    arrays_of = ("means", "triangles")
 
     def __init__(self, n_features: int, blocks: int, initial_variance: float) -> None:
         super().__init__(blocks, initial_variance, FLOOR, np.dtype(np.float64))

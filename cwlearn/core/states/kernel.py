@@ -53,7 +53,7 @@ class KernelState(ProjectedState):
     """Kept rows, and their coefficients by block."""
 
     kind: ClassVar[str] = "kernel"
-    arrays_of: ClassVar[tuple[str, ...]] = (
+    arrays_of = (
         "gamma", "priors", "indptr", "indices", "values", "counts", "members", "coefficients", "triangles",
     )  # fmt: skip
 
@@ -233,6 +233,19 @@ class KernelState(ProjectedState):
         if self.blocks == 1:
             mean, variance = mean[:, 0], variance[:, 0]
         return mean, NONE if only_mean else variance
+
+    def joint(self, rows: Rows, bias: float) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """Mean and covariance of the margins of all rows together, by block."""
+        size = 8 * rows.n_rows * rows.n_rows
+        check_memory(size, size, f"the covariances of {rows.n_rows:,} margins", "fewer rows")
+        chosen = [row_of(rows, i) for i in range(rows.n_rows)]
+        x, kept = self._matrices(chosen, max(self.n_features, rows.n_features))
+        own = self.gram(x, x, bias)
+        known = self.gram(x, kept, bias) if self.kept else np.empty((rows.n_rows, 0))
+        for block in self.by_block:
+            k = block.kernels(known)
+            fall = k @ dsymm(1.0, block.psi, k.T, lower=1) if block.n else 0
+            yield k @ block.nu, block.a * own + fall
 
     def squared_lengths(self, rows: Rows, bias: float) -> NDArray[np.float64]:
         squares, width = np.empty(rows.n_rows), max(self.n_features, rows.n_features)

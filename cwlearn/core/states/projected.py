@@ -193,8 +193,8 @@ class ProjectedState(State):
         mean, variance = cells.copy()
         after = counts.copy()
         done = learn_rows(
-            cells.reshape(-1), NONE, *scratch, _BOUNDS, _COLUMNS, NONE, _SQUARES, target, weight, fresh, _ORDER, rule,
-            after,
+            cells.reshape(-1), NONE, NONE, *scratch, _BOUNDS, _COLUMNS, NONE, _SQUARES, target, weight, fresh, _ORDER,
+            rule, after,
         )  # fmt: skip
         if not done or not np.isfinite(cells[0]).all():
             return False
