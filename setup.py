@@ -38,6 +38,7 @@ KERNEL_PARTS = [
     "_cells.pxd",
     "_exact_labels.pxi",
     "_label_row.pxi",
+    "_label_sets.pxi",
     "_label_scores.pxi",
     "_rules.pxd",
     "_scores.h",
