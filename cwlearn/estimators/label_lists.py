@@ -15,7 +15,10 @@ from cwlearn.core.label_sets import LabelSets
 from cwlearn.core.rows import as_rows
 from cwlearn.errors import DataError, listed
 
-EXPECTED = "Unknown label type: expected an indicator matrix of 0 and 1, a column for each label, or a list of labels for each row"
+EXPECTED = (
+    "Unknown label type: expected an indicator matrix of 0 and 1, a column for each label, or a list of labels for "
+    "each row"
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -12,6 +12,7 @@ from cwlearn.core import merging, model_file, rules
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.label_sets import LabelSets
 from cwlearn.core.learner import Learner
+from cwlearn.core.states.base import NONE
 from cwlearn.core.training import Training
 from cwlearn.errors import DataError, ModelError
 from tests.cases import RULES, new_learner, random_rows, reference_of, rows_of, rule_id
@@ -46,7 +47,7 @@ def new_multilabel(rule, n_labels=5, **training):
     return Learner(rule, Training(**training), np.arange(n_labels), N_FEATURES, multilabel=True)
 
 
-def learn(learner, X, sets, weights=np.empty(0), order=None, **more):
+def learn(learner, X, sets, weights=NONE, order=None, **more):
     targets = np.arange(len(sets), dtype=float)
     learner.learn(rows_of(X, learner), targets, weights, order, sets=LabelSets.of(sets), **more)
     return learner
