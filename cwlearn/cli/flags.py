@@ -22,7 +22,8 @@ OTHER_NAMES = {"n_features": "features", "random_state": "seed", "max_memory": "
 # Names that messages may mention, beside the fields of the option classes.
 VERB_OPTIONS = (
     "algorithm", "algorithms", "base", "checkpoint", "folds", "force", "grid", "held_out", "journal", "labels",
-    "names", "names_from", "no_labels", "noise", "report", "resume", "seed", "task", "top", "tuned_once",
+    "multilabel", "names", "names_from", "no_labels", "noise", "report", "resume", "seed", "task", "threshold", "top",
+    "tuned_once",
 )  # fmt: skip
 
 

@@ -37,7 +37,7 @@ def load_for_scoring(arguments: argparse.Namespace) -> Learner:
 
 def warn_without_calibration(learner: Learner, arguments: argparse.Namespace) -> None:
     """Say that probabilities are not calibrated, if the model cannot tell what its scores are worth."""
-    if learner.calibration is None and learner.rule.task == "classification" and not arguments.quiet:
+    if not learner.is_calibrated and learner.rule.task == "classification" and not arguments.quiet:
         warn(
             f"{shown(arguments.model)} has no calibration, as models of older versions: its probabilities tell how "
             f"certain it is of the sign of a score, not how often the label is right"

@@ -21,6 +21,7 @@ EMPTY = re.compile(rb'"(?: |\\[fnrt])*+"')  # without anything but white space
 WORD = re.compile(rb"[a-z]++")
 NOT_FINITE = re.compile(rb"-?(?:NaN|Infinity)")
 MOST_NAMES = 1000  # of fields that are kept for a message
+LABELS = "a label, or a list of texts and numbers,"
 
 Path = tuple[str, ...]  # keys that lead to a value
 
@@ -218,10 +219,21 @@ def json_field_flaw(record: bytes, field: str, what: str = "a label") -> RecordF
     kind, place = line.kinds[field], line.places[field]
     if kind == MISSING:
         return RecordFlaw(unknown_field(field, list(line.names), "this line"), record, 0)
-    of_label = what == "a label"
-    if kind != OTHER and not (of_label and (kind == NULL or EMPTY.match(record, place))):
-        return None
-    return _wrong_kind(record, field, what, place)
+    if what == LABELS:
+        unfit = _is_unfit_list(record, place) if kind == OTHER else record.startswith(b'""', place)
+    else:
+        unfit = kind == OTHER or (what == "a label" and (kind == NULL or EMPTY.match(record, place) is not None))
+    return _wrong_kind(record, field, what, place) if unfit else None
+
+
+def _is_unfit_list(record: bytes, place: int) -> bool:
+    """Whether an array or object is no list of labels; the line is sound."""
+    value, _ = json.JSONDecoder().raw_decode(
+        record.decode("utf-8", "surrogateescape"), len(record[:place].decode("utf-8", "surrogateescape"))
+    )
+    return not isinstance(value, list) or not all(
+        isinstance(label, (int, float)) or (isinstance(label, str) and label and "\0" not in label) for label in value
+    )
 
 
 def json_extra_flaw(record: bytes, field: str) -> RecordFlaw | None:

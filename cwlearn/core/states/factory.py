@@ -41,4 +41,4 @@ def state_bytes(rule: Rule, training: Training, blocks: int, n_features: int) ->
 
 def blocks_of(n_labels: int, multilabel: bool = False) -> int:
     """The number of blocks of weights: two labels share one, unless a row may have both."""
-    return n_labels if n_labels > 2 or multilabel else 1
+    return max(1, n_labels) if n_labels > 2 or multilabel else 1
