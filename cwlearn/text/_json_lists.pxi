@@ -1,5 +1,11 @@
 """Lists of labels in JSON; a part of _json_records.pxi."""
 
+cdef inline bint has_nul(_Output out) noexcept nogil:
+    """Whether field 0 has NUL, which stands between labels."""
+    cdef int64_t start = out.starts[out.n]
+    return memchr(out.scratch + start, 0, out.stops[out.n] - start) != NULL
+
+
 cdef Place read_list(Place p, _Output out) noexcept nogil:
     """Set field 0 to the values of the flat list at p: the place behind it, or NULL if that is none.
 

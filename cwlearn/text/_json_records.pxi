@@ -262,6 +262,8 @@ cdef Place read_object(Place p, _Output out, JsonFields fields) noexcept nogil:
                 end = out.scratch + out.used
                 p = copy_string(p + 1, &end)
                 put_all(out, wanted.hits, IS_STRING, out.used, end - out.scratch)
+                if fields.lists and wanted.hits == 1 and has_nul(out):
+                    out.put(0, IS_OTHER, 0, 0)
                 out.used = end - out.scratch
             else:
                 p = skip_string(p + 1)
