@@ -39,6 +39,7 @@ KERNEL_PARTS = [
     "_forgetting.pxd",
     "_exact_labels.pxi",
     "_label_row.pxi",
+    "_label_sets.pxi",
     "_label_scores.pxi",
     "_rules.pxd",
     "_scores.h",
@@ -56,8 +57,11 @@ HASHER_PARTS = [
     *(f"text/_{part}" for part in ("growing.pxd", "murmur.pxd", "utf8.pxd")),
     *(f"text/_{part}.h" for part in ("edges", "publishing", "sorting", "vectors", "word_hashes")),
 ]
+ROW_PARTS = ["text/_label_texts.pxi", "text/_parsed_rows.pxi", "text/_sorting.h"]
 RECORD_PARTS = [
-    f"text/{part}" for part in ("_csv_records.pxi", "_json_records.pxi", "_scan.h", "_spans.pxi", "_utf8.pxd")
+    *(f"text/_{part}.pxi" for part in ("csv_records", "json_lists", "json_records", "spans")),
+    "text/_scan.h",
+    "text/_utf8.pxd",
 ]
 VW_PARTS = [*PARSER_PARTS, "text/_murmur.pxd", "text/_scan.h", "text/_vw_rows.pxi"]
 FIELD_PARTS = [*PARSER_PARTS, "text/_growing.pxd", "text/_murmur.pxd"]
@@ -91,7 +95,7 @@ MODULES = [  # those that take longest to compile first, so that no core is idle
     *extensions("_kernels", KERNEL_FLAGS, KERNEL_PARTS, VARIANTS),
     *extensions("text/_hashing", [], HASHER_PARTS, {"": []}),
     *extensions("text/_records", [], RECORD_PARTS, {"": []}),
-    *extensions("text/_svmlight", PARSER_FLAGS, [*PARSER_PARTS, "text/_parsed_rows.pxi", "text/_sorting.h"], VARIANTS),
+    *extensions("text/_svmlight", PARSER_FLAGS, [*PARSER_PARTS, *ROW_PARTS], VARIANTS),
     *extensions("text/_fields", [], FIELD_PARTS, {"": []}),
     *extensions("text/_vw", [], VW_PARTS, {"": []}),
     *extensions("core/_frequencies", [], ["_logarithm.pxd", "_squares.pxd"], {"": []}),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test compares it with _HOM
     from cwlearn.estimators.loading import load
     from cwlearn.estimators.logistic import LogisticClassifier
     from cwlearn.estimators.merging import merge
+    from cwlearn.estimators.multilabel import MultiLabelClassifier
     from cwlearn.estimators.nherd import NHERDClassifier
     from cwlearn.estimators.passive_aggressive import PassiveAggressiveClassifier
     from cwlearn.estimators.perceptron import PerceptronClassifier
@@ -45,6 +46,7 @@ __all__ = [
     "KernelCWClassifier",
     "LogisticClassifier",
     "ModelError",
+    "MultiLabelClassifier",
     "NHERDClassifier",
     "PassiveAggressiveClassifier",
     "PerceptronClassifier",
@@ -80,6 +82,7 @@ _HOMES = {
     "KernelCWClassifier": "estimators.kernel_machines",
     "LogisticClassifier": "estimators.logistic",
     "ModelError": "errors",
+    "MultiLabelClassifier": "estimators.multilabel",
     "NHERDClassifier": "estimators.nherd",
     "PassiveAggressiveClassifier": "estimators.passive_aggressive",
     "PerceptronClassifier": "estimators.perceptron",

@@ -64,8 +64,8 @@ cdef struct Gaussian:
 
 cdef struct Outcome:          # of learning from a row
     bint sound                # all numbers are finite; if not, nothing has been changed
-    bint mistake              # the margin was not positive
-    bint moved
+    int64_t mistake           # 1 if the margin was not positive; of several labels a row, how many were not
+    int64_t moved             # 1 if the row has changed the model; of several labels, how many have moved
     bint unsolved             # an exact update did not reach its tolerance
     double loss               # regression: the squared error, before learning from the row
     double surprise           # regression: the same over its variance, r + v

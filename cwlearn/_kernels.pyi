@@ -26,6 +26,9 @@ def learn_rows(
     order: NDArray[np.int64],
     rule: KernelRule,
     counts: NDArray[np.void],
+    set_bounds: NDArray[np.int64] | None = None,
+    set_labels: NDArray[np.int32] | None = None,
+    calibrations: NDArray[np.float64] | None = None,
 ) -> int: ...
 def margin_rows(
     mean: NDArray[np.float64],

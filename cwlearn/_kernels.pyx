@@ -1,28 +1,30 @@
 """The loops over CSR rows: one that learns, one that scores, one that checks.
 
 `_cells.pxd` describes the memory of a model and has the functions for a single row; `_label_row.pxi` is for more than
-two labels.  The callers (`core.rows.Rows`, `core.states.diagonal.DiagonalState`) check shapes, dtypes and ranges.
+two labels, `_label_sets.pxi` for several labels a row.  The callers (`core.rows.Rows`,
+`core.states.diagonal.DiagonalState`) check shapes, dtypes and ranges.
 """
 
 from libc.math cimport NAN, isfinite
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 from cwlearn._averages cimport add_to_average, lag_of, prefetch_averages
 from cwlearn._calibration cimport CALIBRATION_DOUBLES, Calibration, is_observed, observe_labels, observe_two
 from cwlearn._cells cimport (
-    Gaussian, Outcome, Row, Rule, Upcoming, floating, index_t, is_sound, load_row, margin_of, measure,
-    move_row, prefetch, shift_of, step_of, store_row,
+    Gaussian, Outcome, Row, Rule, Upcoming, fill_weights, floating, index_t, is_sound, load_row, margin_of, measure,
+    move_row, moved, prefetch, shift_of, step_of, store_row, sums_gradients,
 )
 from cwlearn._forgetting cimport Clock, grow_row, prefetch_stamps, stamp_row
 from cwlearn._rules cimport (
     AROW, BAYESIAN_LOGISTIC, CW_STDEV, CW_VARIANCE, DUAL, EXACT, FIXED, HINGE_SGD, INCLUSIVE, KL, L2, LOGISTIC_SGD,
-    NHERD, PA, PA_I, PA_II, PERCEPTRON, PROBIT, PROXIMAL, RLS, SCW_I, SCW_II, SOP, Kind, Step, capped, exact_step,
-    relative, rule_step,
+    NHERD, PA, PA_I, PA_II, PERCEPTRON, PROBIT, PROXIMAL, RLS, SCW_I, SCW_II, SOP, Kind, Projection, Step, capped,
+    exact_step, relative, rule_step,
 )
 from cwlearn._squares cimport squared_length
 
 include "_label_row.pxi"
+include "_label_sets.pxi"
 
 cdef extern from "_subnormals.h":
     unsigned int keep_subnormals "cwlearn_keep_subnormals" () noexcept nogil
@@ -53,8 +55,8 @@ CALIBRATION_SIZE = CALIBRATION_DOUBLES
 
 cdef struct Statistics:
     int64_t rows              # rows seen (those of weight 0 do not count)
-    int64_t updates
-    int64_t mistakes          # y * score <= 0, before learning from the row
+    int64_t updates           # rows, or the labels of rows if these have several
+    int64_t mistakes          # y * score <= 0, before learning from the row; counted in the same way
     int64_t unsolved          # exact updates of several labels that did not reach their tolerance
     double loss               # regression: sum of the squared errors, before learning from each row
     double surprise           # regression: sum of squared error / (r + v) * number of the row, from 1: the first errors
@@ -121,7 +123,7 @@ cdef inline Outcome learn_row(
     """Learn from one row, whose label y is +1 or -1, or whose target y is any number (RLS)."""
     cdef Gaussian margin
     cdef Step step
-    cdef Outcome outcome = Outcome(False, False, False, False, 0, 0, Gaussian(0, 0))
+    cdef Outcome outcome = Outcome(False, 0, 0, False, 0, 0, Gaussian(0, 0))
     if average != NULL:
         prefetch_averages(average, <const index_t*> upcoming.indices, upcoming.nnz)
     if clock.stamps != NULL:
@@ -164,7 +166,8 @@ def learn_rows(
     floating[::1] cells, double[::1] average, double[::1] stamps, double[:, ::1] scratch, int64_t[:, ::1] places,
     const int64_t[::1] indptr, const index_t[::1] indices, const floating[::1] values, const double[::1] squares,
     const double[::1] targets, const double[::1] weights, const uint8_t[::1] fresh, const int64_t[::1] order, Rule rule,
-    Statistics[::1] counts,
+    Statistics[::1] counts, const int64_t[::1] set_bounds=None, const int32_t[::1] set_labels=None,
+    double[:, ::1] calibrations=None,
 ):
     """Learn from the rows in `order`, one after the other, in place; return how many were done.
 
@@ -176,9 +179,12 @@ def learn_rows(
               two for each slot of a rival
     places    two such lines
     squares   the squared length of each row
-    targets   by row: +1 or -1; with more than two labels, the number of the label; in regression, any number
+    targets   by row: +1 or -1; with more than two labels, the number of the label; in regression, any number; if rows
+              have several labels, the number of a set of labels
     weights   by row, or empty for all 1
     fresh     by row, whether it is new to the model, so that its score tests the model; empty if all are
+    set_...   the labels of set k are set_labels[set_bounds[k]:set_bounds[k + 1]]; None unless rows have several labels
+    calibrations   by label, a Calibration; None unless rows have several labels
 
     The pass ends early before a row whose margin, variance or step is not finite.
     """
@@ -196,8 +202,9 @@ def learn_rows(
     cdef double l1 = rule.threshold
     cdef Statistics statistics = counts[0]
     cdef Calibration* known = <Calibration*> &statistics.calibration[0]
-    cdef bint by_length = blocks > 1 or rule.projection in (FIXED, INCLUSIVE, PROXIMAL, DUAL)
-    cdef bint observes
+    cdef bint has_sets = set_bounds is not None
+    cdef bint by_length = (blocks > 1 and not has_sets) or rule.projection in (FIXED, INCLUSIVE, PROXIMAL, DUAL)
+    cdef bint observes, is_fresh
     # A step below half a unit in the last place of the largest number can never carry a finite mean to infinity.
     cdef double largest_step = 2.0 ** 102 if floating is float else 2.0 ** 969
     cdef Row row = new_row(scratch)
@@ -210,6 +217,8 @@ def learn_rows(
         <Rival*> malloc(blocks * sizeof(Rival)),
     )
     cdef Clock* clock = &space.at.clock
+    cdef Sets sets = Sets(NULL, 0, NULL, 0)
+    cdef Binaries binary = new_binaries(row, scratch, places, blocks)
     cdef Outcome outcome
     cdef Upcoming upcoming
     cdef unsigned int before
@@ -217,8 +226,10 @@ def learn_rows(
         clock.stamps = &stamps[0]
         clock.rate = 1 / rule.forgetting
     try:
-        if space.scores == NULL or space.observed == NULL or space.heap == NULL or space.rivals == NULL:
+        if NULL in (space.scores, space.observed, binary.numbers) or space.heap == NULL or space.rivals == NULL:
             raise MemoryError
+        if has_sets:
+            sets = sets_of(set_bounds, set_labels, calibrations, blocks)
         with nogil:
             before = keep_subnormals()
             for t in range(order.shape[0]):
@@ -229,7 +240,7 @@ def learn_rows(
                     if weight == 0:
                         continue
                 square = squares[i] + rule.bias * rule.bias
-                if blocks > 1:
+                if blocks > 1 and not has_sets:
                     square *= 2
                 scale = (statistics.squares + square) / (statistics.rows + 1)
                 C = rule.C * weight
@@ -242,9 +253,16 @@ def learn_rows(
                     rule.threshold = l1 * statistics.rows
                 clock.now = <double> statistics.rows
                 nnz = indptr[i + 1] - indptr[i]
-                observes = (rule.kind != RLS and (fresh.shape[0] == 0 or fresh[i])
-                            and is_observed(known, statistics.rows, blocks > 1))
-                if blocks == 1:
+                is_fresh = rule.kind != RLS and (fresh.shape[0] == 0 or fresh[i])
+                observes = is_fresh and not has_sets and is_observed(known, statistics.rows, blocks > 1)
+                if has_sets:
+                    outcome = learn_set(
+                        cell0, average0, &binary, &sets, n_features, targets[i], column0 + indptr[i],
+                        value0 + indptr[i], nnz, &rule, C, shift, statistics.rows, largest_step, upcoming,
+                        <Calibration*> &calibrations[0, 0] if is_fresh else NULL,
+                        squares[i] + rule.bias * rule.bias if by_length else -1, weight,
+                    )
+                elif blocks == 1:
                     outcome = learn_row(
                         cell0, average0, clock, &row, n_features, targets[i], column0 + indptr[i], value0 + indptr[i],
                         nnz, &rule, C, shift, <double> statistics.rows, largest_step, upcoming, observes,
@@ -280,6 +298,7 @@ def learn_rows(
         free(space.observed)
         free(space.heap)
         free(space.rivals)
+        free(binary.numbers)
     return t
 
 

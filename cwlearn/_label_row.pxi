@@ -339,7 +339,7 @@ cdef Outcome learn_labels(
     double largest_step, Upcoming upcoming, bint observes,
 ) noexcept nogil:
     """Learn from one row, whose label is `target`.  Nothing is stored before all steps are known to be finite."""
-    cdef Outcome outcome = Outcome(False, False, False, False, 0, 0, Gaussian(0, 0))
+    cdef Outcome outcome = Outcome(False, 0, 0, False, 0, 0, Gaussian(0, 0))
     cdef Row true
     cdef Gaussian ours
     cdef Py_ssize_t j, label

@@ -18,6 +18,7 @@ from cwlearn.core.parameters import COUNT, require
 from cwlearn.core.training import AUTO_EPOCHS
 from cwlearn.estimators.auto import AutoClassifier
 from cwlearn.estimators.base import Linear, warn_of_unsolved
+from cwlearn.estimators.multilabel import MultiLabelClassifier
 from cwlearn.estimators.text_classifier import TextClassifier
 from cwlearn.estimators.training import decided, fitted, inner_of
 from cwlearn.parallel.shards import ignore_progress
@@ -255,6 +256,8 @@ def fit(
 
 def _checked(estimator: Any, inner: Any, report: Any) -> Linear:
     """The estimator that learns, unless the arguments of `fit` are of wrong types."""
+    if isinstance(inner, MultiLabelClassifier):
+        raise TypeError("several labels a row are not learned on shards: fit parts of the rows, and `merge` the models")
     if not isinstance(inner, Linear):
         raise TypeError(f"expected a linear estimator of cwlearn, such as AROWClassifier(), got {estimator!r}")
     if not callable(report):

@@ -68,7 +68,12 @@ def test_every_public_name_is_there():
         cwlearn.nonsense  # noqa: B018
     classes = {name for name in cwlearn.__all__ if name.endswith("Classifier")}
     known = (*CLASSIFIERS.values(), *KERNEL_CLASSIFIERS.values())
-    assert classes == {"AutoClassifier", "TextClassifier", *(classifier.__name__ for classifier in known)}
+    assert classes == {
+        "AutoClassifier",
+        "MultiLabelClassifier",
+        "TextClassifier",
+        *(classifier.__name__ for classifier in known),
+    }
     assert {name for name in cwlearn.__all__ if name.endswith("Regressor")} == {"AROWRegressor"}
     assert set(RULES) == set(CLASSIFIERS)
 

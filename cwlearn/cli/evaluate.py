@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from cwlearn.cli.common import check_paths
+from cwlearn.cli.multilabel import check_flags, evaluate_sets, print_sets
 from cwlearn.cli.scoring import (
     add_data_flags,
     add_threshold,
@@ -37,15 +38,17 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     check_paths(arguments.data)
     learner = load_for_scoring(arguments)
+    check_flags(arguments, learner)
     if learner.rule.probabilistic:
         warn_without_calibration(learner, arguments)
     start = time.perf_counter()
-    evaluate, print_report = (
-        (_evaluate_regression, _print_regression)
-        if learner.rule.task == "regression"
-        else (_evaluate_labels, _print_labels)
-    )
-    report = evaluate(learner, batches_to_score(learner, arguments, labelled=True))
+    batches = batches_to_score(learner, arguments, labelled=True)
+    if learner.multilabel:
+        report, print_report = evaluate_sets(learner, batches, arguments), print_sets
+    elif learner.rule.task == "regression":
+        report, print_report = _evaluate_regression(learner, batches), _print_regression
+    else:
+        report, print_report = _evaluate_labels(learner, batches), _print_labels
     if not report["rows"]:
         raise DataError("no examples", Source(arguments.data[0]).name)
     if arguments.json:

@@ -22,8 +22,8 @@ OTHER_NAMES = {"n_features": "features", "random_state": "seed", "max_memory": "
 # Names that messages may mention, beside the fields of the option classes.
 VERB_OPTIONS = (
     "algorithm", "algorithms", "base", "budget", "checkpoint", "folds", "force", "grid", "held_out", "journal",
-    "labels", "names", "names_from", "no_labels", "noise", "questions", "report", "resume", "seed", "show", "task",
-    "top", "tuned_once",
+    "labels", "multilabel", "names", "names_from", "no_labels", "noise", "questions", "report", "resume", "seed",
+    "show", "task", "top", "tuned_once",
 )  # fmt: skip
 
 

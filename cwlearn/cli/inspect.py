@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from cwlearn.cli.common import feature_names
 from cwlearn.cli.flags import add_memory, checked, written
 from cwlearn.core import model_file
+from cwlearn.core.calibration import Calibration
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import COUNT
 from cwlearn.core.states.base import LinearState, Weights
@@ -34,7 +35,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         type=checked(COUNT),
         default=10,
         metavar="N",
-        help="how many of the heaviest weights to print; with more than two labels, for each label. Default: 10",
+        help="how many of the heaviest weights to print; with more than two labels, or several a row, for each label. "
+        "Default: 10",
     )
     parser.add_argument(
         "--names", metavar="FILE", help="file with the names of the features, one in each line, the first for index 1"
@@ -87,7 +89,7 @@ def _facts(
     """What there is to say about a model, as --json prints it."""
     statistics = learner.statistics
     return {
-        "task": learner.rule.task,
+        "task": learner.task,
         "algorithm": learner.rule.name,
         "parameters": {
             item.name: getattr(learner.rule, item.name)
@@ -110,7 +112,8 @@ def _facts(
         "mistakes": statistics["mistakes"] if len(learner.classes) else None,
         "unsolved_updates": statistics["unsolved"],
         "progressive_error": learner.progressive_error(),
-        "calibration": _calibration_facts(learner),
+        "calibration": None if learner.multilabel else _calibration_facts(learner, learner.calibration),
+        "calibrations": _calibrations(learner) if learner.multilabel else None,
         "noise_deviation": None if len(learner.classes) else math.sqrt(learner.scale * learner.noise),
         "intercept": None if summary is None else summary.intercept,
         "unfinished": learner.unfinished,
@@ -118,9 +121,14 @@ def _facts(
     }
 
 
-def _calibration_facts(learner: Learner) -> dict[str, Any] | None:
+def _calibrations(learner: Learner) -> dict[str, Any]:
+    """The calibration of each label, if a row may have several."""
+    known = zip(learner.label_names, learner.calibrations, strict=True)
+    return {name: _calibration_facts(learner, calibration) for name, calibration in known}
+
+
+def _calibration_facts(learner: Learner, known: Calibration | None) -> dict[str, Any] | None:
     """What the probabilities are fitted to; None without a calibration."""
-    known = learner.calibration
     if known is None:
         return None
     return {
@@ -160,7 +168,9 @@ def _print_facts(path: str, learner: Learner, facts: dict[str, Any]) -> None:
         put(f"documents  {_named_values({name: value for name, value in options.items() if value not in (None, ())})}")
     error = facts["progressive_error"]
     put(f"learned    {facts['rows']:,} rows, {facts['updates']:,} updates, progressive error {error:.4f}")
-    if facts["labels"]:
+    if learner.multilabel:
+        put(f"several    labels a row: {len(facts['labels']):,}, each with a calibration of its own")
+    elif facts["labels"]:
         put(f"calibrated {_calibration_line(facts['calibration'])}")
     if learner.several:
         put(f"several    constraints {facts['n_constraints'] or 'all'}, {facts['multiclass_update']}")
@@ -259,7 +269,7 @@ class WeightSummary:
     @property
     def intercept(self) -> Any:
         """A number, or one for each label."""
-        return self._intercepts.tolist() if self._learner.several else self._intercepts.tolist()[0]
+        return self._intercepts.tolist() if self._learner.by_label else self._intercepts.tolist()[0]
 
     @property
     def columns(self) -> NDArray[np.int64]:
@@ -275,7 +285,7 @@ class WeightSummary:
             {
                 "feature": feature,
                 "name": name_of(feature),
-                "label": labels[block if learner.several else int(mean > 0)] if labels else None,
+                "label": labels[block if learner.by_label else int(mean > 0)] if labels else None,
                 "weight": mean,
                 "deviation": math.sqrt(scale * variance),
             }

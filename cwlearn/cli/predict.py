@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn.cli.common import check_paths
+from cwlearn.cli.multilabel import add_top, check_flags, lines_of_labels
 from cwlearn.cli.scoring import (
     add_data_flags,
     add_threshold,
@@ -32,7 +33,8 @@ LINES_AT_ONCE = 1 << 18  # scores that become text in one piece
 EXAMPLE = """\
   cwlearn predict new.jsonl -m reviews.npz             one label in each line
   cwlearn predict new.svm -m spam.npz --proba -o out   with probabilities
-  cwlearn predict new.svm -m price.npz --std           regression: deviations"""
+  cwlearn predict new.svm -m price.npz --std           regression: deviations
+  cwlearn predict new.svm -m topics.npz --top 3        several labels a row"""
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -51,6 +53,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="add mean and variance of the margin; with more than two labels, those of the score of each label, and a "
         "first line that names the labels",
     )
+    add_top(parser)
     columns.add_argument("--std", action="store_true", help="regression: add the standard deviation of the prediction")
     parser.add_argument(
         "--no-labels",
@@ -68,6 +71,7 @@ def run(arguments: argparse.Namespace) -> None:
         check_writable(arguments.output)
     learner = load_for_scoring(arguments)
     _check_columns(arguments, learner)
+    check_flags(arguments, learner)
     if arguments.proba:
         warn_without_calibration(learner, arguments)
     start = time.perf_counter()
@@ -75,7 +79,7 @@ def run(arguments: argparse.Namespace) -> None:
     label_names = [shown(name) for name in learner.label_names]  # escaped, so that a label stays on one line
     scores_at_once = LINES_AT_ONCE if _wants_numbers(arguments) else None
     with _output_file(arguments.output) as file:
-        if arguments.proba or (arguments.margin and learner.several):
+        if arguments.proba or (arguments.margin and learner.by_label):
             file.write(f"labels {' '.join(label_names)}\n".encode())
         for batch, rows in batches_to_score(learner, arguments, labelled=not arguments.no_labels, needs_labels=False):
             n_rows += rows.n_rows
@@ -96,7 +100,7 @@ def _check_columns(arguments: argparse.Namespace, learner: Learner) -> None:
     regression = learner.rule.task == "regression"
     if arguments.proba and regression:
         raise UsageError("a regression has no probabilities; --std has deviations")
-    if arguments.proba and learner.calibration is None and not learner.rule.probabilistic:
+    if arguments.proba and not learner.is_calibrated and not learner.rule.probabilistic:
         raise UsageError(
             f"this model of {learner.rule.name} has no calibration, hence no probabilities; --margin has its margins"
         )
@@ -139,6 +143,8 @@ def _prediction_lines(learner: Learner, rows: Rows, label_names: list[str], argu
     mean, variance = learner.margins(rows, only_mean=learner.several and not _wants_numbers(arguments))
     if learner.rule.task == "regression":
         lines = [f"{number:.9g}" for number in mean.tolist()]
+    elif learner.multilabel:
+        lines = lines_of_labels(learner, rows, mean, variance, label_names, arguments)
     else:
         lines = [label_names[number] for number in learner.chosen(learner.scores(rows, mean, variance)).tolist()]
     columns: NDArray[np.float64] = np.empty((rows.n_rows, 0))

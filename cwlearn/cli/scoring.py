@@ -33,14 +33,20 @@ def add_data_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def add_threshold(parser: argparse.ArgumentParser) -> None:
-    text = "the chance from which on the second label is predicted, or f1 and so on, instead of the model's threshold"
+    text = (
+        "the chance from which on the second label is predicted, or f1 and so on, instead of the model's threshold; "
+        "with several labels a row: the lowest chance of a label that is predicted"
+    )
     add_options(parser, Training, only=("threshold",), texts={"threshold": text})
 
 
 def load_for_scoring(arguments: argparse.Namespace) -> Learner:
     """The model, within the memory that it may take, and with another threshold if one is given."""
     learner = model_file.load(arguments.model, getattr(arguments, "memory", None))
-    if "threshold" in arguments:
+    if "threshold" in arguments and learner.multilabel:
+        if isinstance(arguments.threshold, str):
+            raise UsageError(f"--threshold {arguments.threshold} is for two labels; several labels a row take a number")
+    elif "threshold" in arguments:
         training = replace(learner.training, threshold=arguments.threshold)
         with usage_checked():
             check_threshold(training, len(learner.classes))
@@ -52,7 +58,7 @@ def load_for_scoring(arguments: argparse.Namespace) -> Learner:
 
 def warn_without_calibration(learner: Learner, arguments: argparse.Namespace) -> None:
     """Say that probabilities are not calibrated, if the model cannot tell what its scores are worth."""
-    if learner.calibration is None and learner.rule.task == "classification" and not arguments.quiet:
+    if not learner.is_calibrated and learner.rule.task == "classification" and not arguments.quiet:
         warn(
             f"{shown(arguments.model)} has no calibration, as models of older versions: its probabilities tell how "
             f"certain it is of the sign of a score, not how often the label is right"

@@ -28,6 +28,7 @@ from cwlearn.cli.train_options import (
     DEFAULT_RULE,
     DOCUMENTS_RULE,
     choose_options,
+    is_multilabel,
     read_labels,
     wants_race,
 )
@@ -60,7 +61,8 @@ EXAMPLE = """\
   cwlearn train big.svm.gz -m b.npz -a cw --epochs 1          in bounded memory
   cwlearn train more.svm -m b.npz --resume b.npz --epochs 1   with more data
   cwlearn train part-*.svm -m b.npz --epochs 1 --workers 4    four at once
-  cwlearn train prices.svm -m p.npz --task regression         to numbers"""
+  cwlearn train prices.svm -m p.npz --task regression         to numbers
+  cwlearn train topics.jsonl -m t.npz --multilabel            lists of labels"""
 USUAL_READING = ("format", "text", "label", "fields")
 UNRECORDED = ("done", "lines", "checksum", "max_bad")  # parts of a progress that need not be equal to resume
 
@@ -108,6 +110,12 @@ def add_flags(parser: Parser) -> None:
     parser.add_argument("--force", action="store_true", help="resume with other parameters or data than before")
     parser.add_argument(
         "--checkpoint", type=checked(POSITIVE), metavar="MINUTES", help="write MODEL.checkpoint every MINUTES minutes"
+    )
+    parser.add_argument(
+        "--multilabel",
+        action="store_true",
+        help="a row has any number of labels: 1,3 5:0.2 in svmlight, several words __label__X in fastText, a list in "
+        "JSON, a field of labels with commas between them in CSV. By default arow learns them, and there is no race",
     )
     parser.add_argument("--labels", type=read_labels, metavar="A,B,...", help="all labels. Default: those in the data")
     add_options(parser, Resources)
@@ -157,6 +165,10 @@ def run(arguments: argparse.Namespace) -> None:
         documents = given_text_options(arguments)
         for name in given(arguments, Sharing) if not sharing.wanted else ():
             raise UsageError(f"{flag(name)} is for several workers: add --workers N or --scheduler ADDRESS")
+        if sharing.wanted and is_multilabel(arguments, resumed):
+            raise UsageError(
+                "--multilabel is not for several workers: train on parts of the data, and merge the models"
+            )
     before = resumed.statistics if resumed else new_statistics()
     start = time.perf_counter()
     choice, racing = None, wants_race(arguments, resumed)
@@ -240,7 +252,7 @@ def _learn_alone(
     """Train one model on all rows, and save it; if that is interrupted, say what was kept."""
     table = arguments.verbose and not arguments.quiet
     monitor = TerminalMonitor(arguments.quiet or arguments.json, table, checkpoint, arguments.checkpoint or 0)
-    labels = labels_for(rule, arguments.labels)
+    labels = labels_for(rule, arguments.labels, several=is_multilabel(arguments, resumed))
     run = Run(arguments.data, rule, training, reading, resources, labels, resumed, monitor, documents=documents)
     if resumed is not None and resumed.unfinished is not None:
         _continue_checkpoint(resumed.unfinished, run, arguments.force)
@@ -324,7 +336,7 @@ def _report(
     statistics = learner.statistics
     return {
         "model": model,
-        "task": learner.rule.task,
+        "task": learner.task,
         "algorithm": learner.rule.name,
         "rows": counts.rows,
         "nonzeros": counts.nonzeros,

@@ -7,6 +7,7 @@ from typing import Any
 
 from cwlearn.cli.flags import flag, given, names_of, written
 from cwlearn.core.class_labels import check_labels, listed_labels
+from cwlearn.core.label_sets import check_multilabel
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import LabelError, label_value
 from cwlearn.core.rule import Rule
@@ -44,7 +45,7 @@ def read_labels(text: str) -> dict[float | str, str]:
 
 def wants_race(arguments: argparse.Namespace, resumed: Learner | None) -> bool:
     """Whether the data are to choose the algorithm: no flag does, and no model is continued."""
-    if resumed is not None or arguments.algorithm not in (None, AUTO):
+    if resumed is not None or arguments.algorithm not in (None, AUTO) or arguments.multilabel:
         return False
     own = {name for rule in RULES.values() for name in names_of(rule)} - {"class_weight"}
     return not any(hasattr(arguments, name) for name in (*own, "initial_variance", "multiclass_update"))
@@ -57,6 +58,8 @@ def choose_options(arguments: argparse.Namespace, resumed: Learner | None, of_do
     """
     if arguments.algorithm == AUTO:
         arguments.algorithm = None
+    if is_multilabel(arguments, resumed):
+        of_documents = False  # whose usual options are for one label a row
     task, rule_class = _choose_rule(arguments, resumed, of_documents)
     _check_parameters(arguments, task, rule_class)
     rule_options = given(arguments, rule_class)
@@ -81,7 +84,16 @@ def choose_options(arguments: argparse.Namespace, resumed: Learner | None, of_do
     rule, training = rule_class(**rule_options), Training(random_state=arguments.seed, **training_options)
     check_update(rule, training)
     check_class_weight(rule)
+    if is_multilabel(arguments, resumed):
+        check_multilabel(rule, None)
+        if training.epochs == AUTO:
+            raise UsageError("--epochs auto is not for --multilabel: give a number of epochs")
     return rule, training
+
+
+def is_multilabel(arguments: argparse.Namespace, resumed: Learner | None) -> bool:
+    """Whether a row may have several labels."""
+    return bool(arguments.multilabel) or (resumed is not None and resumed.multilabel)
 
 
 def _choose_rule(arguments: argparse.Namespace, resumed: Learner | None, of_documents: bool) -> tuple[str, type[Rule]]:
@@ -146,6 +158,8 @@ def _fixed_differences(
     differences = []
     if rule_class.name != resumed.rule.name:
         differences.append(f"algorithm {resumed.rule.name}, not {rule_class.name}")
+    if arguments.multilabel and not resumed.multilabel:
+        differences.append("one label a row, not --multilabel")
     if task != resumed.rule.task:
         differences.append(f"--task {resumed.rule.task}, not {task}")
     if arguments.labels is not None and sorted(arguments.labels) != resumed.classes.tolist():

@@ -131,6 +131,13 @@ def _beyond(number: float, error: float) -> float:
     return number - min(max(number, -error), error)
 
 
+def from_records(records: Any, count: int) -> list[NDArray[np.float64]]:
+    """The arrays of the kernel for so many calibrations, some of which may not have begun."""
+    if not isinstance(records, list) or len(records) != count:
+        raise ValueError("it has not one calibration for each of its labels")
+    return [np.zeros(CALIBRATION_SIZE) if record is None else from_record(record) for record in records]
+
+
 def from_record(record: Any) -> NDArray[np.float64]:
     """The array of the kernel, from a model file; ValueError if it is not sound."""
     try:

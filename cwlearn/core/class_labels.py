@@ -115,13 +115,16 @@ def as_json(labels: NDArray[Any]) -> dict[str, Any]:
     return {"dtype": labels.dtype.str, "values": [json_value(label) for label in labels.tolist()]}
 
 
-def from_json(stored: dict[str, Any], take: Callable[[int], None]) -> NDArray[Any]:
-    """The labels of a file.  `take` gets the bytes that they need first; ValueError says what is wrong."""
+def from_json(stored: dict[str, Any], take: Callable[[int], None], least: int = 1) -> NDArray[Any]:
+    """The labels of a file, `least` or more.
+
+    `take` gets the bytes that they need first; ValueError says what is wrong.
+    """
     dtype, values = np.dtype(str(stored["dtype"])), stored["values"]
     if dtype.kind not in "biufUO" or dtype.itemsize > WIDEST:
         raise ValueError(f"its labels are of type {dtype}")
-    if len(values) < 2 or not all(isinstance(value, (str, bool, int, float)) for value in values):
-        raise ValueError(f"expected two or more labels, found {listed(values)}")
+    if len(values) < least or not all(isinstance(value, (str, bool, int, float)) for value in values):
+        raise ValueError(f"expected {'two' if least > 1 else 'one'} or more labels, found {listed(values)}")
     take(len(values) * dtype.itemsize)
     labels = np.array(values, dtype)
     if not (labels[:-1] < labels[1:]).all():

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cwlearn._kernels import UPDATES
 from cwlearn.core.kernel_options import KernelOptions
+from cwlearn.core.label_sets import LabelSets, check_multilabel
 from cwlearn.core.model import Model
 from cwlearn.core.parameters import plain
 from cwlearn.core.rows import Rows
@@ -34,7 +35,10 @@ class Learner(Model):
         """Take over changed options.  Those that the state was built with cannot change any more."""
         with self.lock:
             check_update(rule, training)
-            check_threshold(training, len(self.classes))
+            if self.multilabel:
+                check_multilabel(rule, kernel)
+            else:
+                check_threshold(training, len(self.classes))
             built_with = {
                 "initial_variance": (self.state.initial_variance, rule.prior_variance(training.initial_variance)),
                 "dtype": (self.training.dtype, training.dtype),
@@ -138,12 +142,13 @@ class Learner(Model):
         targets: NDArray[np.float64],
         weights: NDArray[np.float64],
         random_state: np.random.RandomState,
+        sets: LabelSets | None = None,
     ) -> None:
         """Make `epochs` passes, shuffled or not, with a progress bar if `verbose`."""
         plan = Plan(self.rule, self.training, rows.n_rows)
         with progress(plan.total, self) as report:
             for order, fresh, settled in plan.epochs(random_state):
-                self.learn(rows, targets, weights, order, report, fresh, settled)
+                self.learn(rows, targets, weights, order, report, fresh, settled, sets)
 
     def learn(
         self,
@@ -154,16 +159,19 @@ class Learner(Model):
         report: Callable[[int], object] = lambda done: None,
         fresh: NDArray[np.uint8] = ALL_FRESH,
         settled: bool = False,
+        sets: LabelSets | None = None,
     ) -> None:
         """Make one pass over the rows in `order` (default: as they come); `report` gets the number of rows done.
 
-        `fresh` and `settled` are those of an `Epoch`: the scores of fresh rows show what a score is worth.
+        `fresh` and `settled` are those of an `Epoch`: the scores of fresh rows show what a score is worth.  If rows may
+        have several labels, targets are numbers of `sets`.
 
         A row that cannot be learned is an error that names it; the rows before it have been learned.  A second thread
         that learns with the same learner waits for its turn.
         """
         if order is None:
             order = np.arange(rows.n_rows)
+        assert self.multilabel == (sets is not None)
         rule = self._kernel_rule(settled)
         block = self.rows_at_once(rows)
         with self.lock:
@@ -171,11 +179,12 @@ class Learner(Model):
             self.unfinished = None  # an unfinished run cannot be resumed after other rows
             for start in range(0, len(order), block):
                 piece = order[start : start + block]
-                counts = self._counts.copy()  # other threads read the old ones, and later the new ones, as a whole
+                # Other threads read the old ones, and later the new ones, as a whole.
+                counts, known = self._counts.copy(), self._calibrations.copy()
                 try:
-                    done = self.state.learn(rows, targets, weights, fresh, piece, rule, counts)
+                    done = self.state.learn(rows, targets, weights, fresh, piece, rule, counts, sets, known)
                 finally:
-                    self._counts = counts
+                    self._counts, self._calibrations = counts, known
                 if done < len(piece):
                     which = "features" if len(self.classes) else "features or targets"
                     raise DataError(
@@ -187,7 +196,7 @@ class Learner(Model):
 
     def rows_at_once(self, rows: Rows) -> int:
         """How many of these rows are learned between two looks at signals."""
-        mean_length = max(1, len(rows.values) // max(1, rows.n_rows))
+        mean_length = max(1, len(rows.values) // max(1, rows.n_rows)) * (self.state.blocks if self.multilabel else 1)
         return max(1, BLOCK_EFFORT // self.state.effort(mean_length, self._constraints))
 
     @property

@@ -48,6 +48,7 @@ class Kind:
     rule: Rule
     training: Training
     classes: NDArray[Any]
+    multilabel: bool
     label_names: list[str]
     label_texts: list[str] | None
     hash_bits: int
@@ -64,6 +65,7 @@ class Kind:
             learner.rule,
             learner.training,
             learner.classes,
+            learner.multilabel,
             learner.label_names,
             learner.label_texts,
             learner.hash_bits,
@@ -75,6 +77,7 @@ class Kind:
         """Refuse to merge with another kind; the error says what differs."""
         pairs: dict[str, tuple[Any, Any]] = {
             "task": (self.rule.task, other.rule.task),
+            "several labels a row": (self.multilabel, other.multilabel),
             "rule": (self.rule.name, other.rule.name),
         }
         same = all(ours == theirs for ours, theirs in pairs.values())
@@ -102,7 +105,7 @@ class Kind:
 
     def learner(self, n_features: int) -> Learner:
         """A new learner of this kind."""
-        learner = Learner(self.rule, self.training, self.classes, n_features)
+        learner = Learner(self.rule, self.training, self.classes, n_features, multilabel=self.multilabel)
         learner.label_texts, learner.hash_bits = self.label_texts, self.hash_bits
         if self.documents is not None:
             learner.set_documents(self.documents, self.hash_bits)
@@ -131,7 +134,7 @@ class Sum:
         self._weight = 0.0  # of all rows in `surprise`, which is a weighted sum
         self._origins = 0.0  # sum of (first intercept) * (rows since), so that grouping does not matter
         self._seen = 0  # these rows
-        self._calibration = CalibrationSum()
+        self._calibrations: list[CalibrationSum] = []  # one, or one for each label if rows may have several
         self._frequencies = FrequencySum()
         self._words: dict[int, list[str]] = {}  # of columns, if these are hashes of documents
 
@@ -154,7 +157,9 @@ class Sum:
                 total._lag = _lag(state, statistics)
                 if how != "l2":
                     total._lag *= total._spread
-            total._calibration.add(learner.calibration)
+            for known in learner.calibrations:
+                total._calibrations.append(CalibrationSum())
+                total._calibrations[-1].add(known)
             total._frequencies.add(learner.frequencies)
             total._words = dict(learner.words)
         if how != "l2":
@@ -222,7 +227,8 @@ class Sum:
         self._weight += other._weight
         self._origins += other._origins
         self._seen += other._seen
-        self._calibration += other._calibration
+        for ours, theirs in zip(self._calibrations, other._calibrations, strict=True):
+            ours += theirs
         self._frequencies += other._frequencies
         self._words = other._words | self._words
         for key, value in other._statistics.items():
@@ -267,7 +273,7 @@ class Sum:
             state.average[:] = self._lag / (self.count if self.how == "l2" else self._spread) * rows
         scale = self._statistics["surprise"] / self._weight if self._weight else 0.0
         learner.statistics = {**self._statistics, "surprise": scale * rows * (rows + 1) / 2}
-        learner.set_calibration(self._calibration.numbers())
+        learner.set_calibrations([known.numbers() for known in self._calibrations])
         return learner
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cwlearn._kernels import CALIBRATION_SIZE
 from cwlearn.core.calibration import Calibration
 from cwlearn.core.class_labels import label_text
 from cwlearn.core.kernel_options import KernelOptions
+from cwlearn.core.label_sets import check_multilabel
 from cwlearn.core.probabilities import mean_outcome
 from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
@@ -36,7 +38,8 @@ class Model:
     """A rule, a state and labels.
 
     `classes` are sorted.  Of two labels the second one is the positive one; of more, each has its own block of weights.
-    A regression has none.
+    A regression has none.  With `multilabel` a row may have any number of labels, and each label is a binary problem
+    with a block of weights and a calibration of its own.
     """
 
     def __init__(
@@ -46,14 +49,20 @@ class Model:
         classes: NDArray[Any],
         n_features: int,
         kernel: KernelOptions | None = None,
+        multilabel: bool = False,
     ) -> None:
         check_update(rule, training)
-        check_threshold(training, len(classes))
+        if multilabel:
+            check_multilabel(rule, kernel)
+        else:
+            check_threshold(training, len(classes))
+        self.multilabel = multilabel
         self.rule = rule
         self.training = training
         self.classes = classes
         self.kernel = kernel
         self._counts: NDArray[np.void] = np.zeros(1, STATISTICS)
+        self._calibrations = np.zeros((len(classes) if multilabel else 0, CALIBRATION_SIZE))  # by label
         self.feature_names: NDArray[Any] | None = None  # strings, if the rows came with names
         self.label_texts: list[str] | None = None  # the labels as they are written, if they came from text
         self.hash_bits = 0  # columns are hashes of so many bits; 0: they are the indices
@@ -62,7 +71,7 @@ class Model:
         self.words: dict[int, list[str]] = {}  # of some columns, if these are hashes of documents
         self.origin = 0.0  # the first mean of the intercept
         self.unfinished: dict[str, Any] | None = None  # of a checkpoint: the run it belongs to, and its progress
-        self.state = new_state(rule, training, kernel, blocks_of(len(classes)), n_features)
+        self.state = new_state(rule, training, kernel, blocks_of(len(classes), multilabel), n_features)
         self._reset()
 
     def _reset(self) -> None:
@@ -103,17 +112,33 @@ class Model:
         """What scores are worth, as rows have shown before they were learned; None if none has."""
         return Calibration.of(self._counts["calibration"][0].copy())
 
-    def set_calibration(self, numbers: NDArray[np.float64]) -> None:
-        """Take over what a file or a merge knows of scores."""
-        self._counts["calibration"] = numbers
+    @property
+    def calibrations(self) -> list[Calibration | None]:
+        """That of each label if a row may have several; else the only one."""
+        if self.multilabel:
+            return [*map(Calibration.of, self._calibrations.copy())]
+        return [self.calibration]
+
+    def set_calibrations(self, numbers: Sequence[NDArray[np.float64]]) -> None:
+        """Take over what a file or a merge knows of scores, in the order of `calibrations`."""
+        if self.multilabel:
+            self._calibrations[:] = numbers
+        else:
+            self._counts["calibration"] = numbers[0]
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether rows have shown what scores are worth."""
+        return all(known is not None for known in self.calibrations)
 
     def progressive_error(self, since: Statistics | None = None) -> float:
         """The error on rows before they were learned from: on all rows, or on those after `since`.
 
-        It is the part of mistakes or, for a regression, the root of the mean squared error.
+        It is the part of mistakes or, for a regression, the root of the mean squared error.  If rows may have several
+        labels, it is the part of wrong decisions, one for each row and label (the Hamming loss).
         """
         before = since or new_statistics()
-        rows = max(1, self.statistics["rows"] - before["rows"])
+        rows = max(1, self.statistics["rows"] - before["rows"]) * (self.state.blocks if self.multilabel else 1)
         if self.rule.task == "regression":
             return math.sqrt(max(0.0, self.statistics["loss"] - before["loss"]) / rows)
         return (self.statistics["mistakes"] - before["mistakes"]) / rows
@@ -124,9 +149,19 @@ class Model:
         return 1.0 if self.training.fit_intercept else 0.0
 
     @property
+    def task(self) -> str:
+        """The task of the rule, or "multilabel"."""
+        return "multilabel" if self.multilabel else self.rule.task
+
+    @property
     def several(self) -> bool:
-        """Whether there are more than two labels."""
-        return len(self.classes) > 2
+        """Whether there are more than two labels, of which each row has one."""
+        return len(self.classes) > 2 and not self.multilabel
+
+    @property
+    def by_label(self) -> bool:
+        """Whether each label has weights of its own."""
+        return self.several or self.multilabel
 
     @property
     def label_names(self) -> list[str]:
@@ -205,7 +240,10 @@ class Model:
         """Mean and variance of w.x for every row, under the Gaussian over w; with more than two labels, by label."""
         # A diagonal state is read without the lock.  The arrays of other states may change their shape.
         with nullcontext() if isinstance(self.state, DiagonalState) else self.lock:
-            return self.predictor.margins(rows, self.bias, self.rule.projection == "inclusive", only_mean)
+            margins = self.predictor.margins(rows, self.bias, self.rule.projection == "inclusive", only_mean)
+        if self.multilabel:  # even of a single label
+            return margins[0].reshape(rows.n_rows, -1), margins[1].reshape(rows.n_rows, -1)
+        return margins
 
     def spreads(self, rows: Rows, variance: NDArray[np.float64]) -> NDArray[np.float64]:
         """What the margins of rows are compared with: their variance or, without one of its own, their length.
@@ -213,24 +251,35 @@ class Model:
         `_kernels.learn_rows` decides in the same way.
         """
         if self.several or not self.rule.second_order or self.rule.projection == "inclusive":
-            return self.state.squared_lengths(rows, self.bias)
+            lengths = self.state.squared_lengths(rows, self.bias)
+            return np.broadcast_to(lengths[:, None], variance.shape) if self.multilabel else lengths
         return variance
 
     def scores(self, rows: Rows, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
         """What decides, from the margins of rows.
 
         Two labels: the log odds of the second one.  (Without any calibration: the score of the rule, which has the same
-        sign as the margin.)  More: the mean of each label; the highest one wins (EMNLP 2009, section 5).
+        sign as the margin.)  More: the mean of each label; the highest one wins (EMNLP 2009, section 5).  Several
+        labels a row: the log odds of each label.
         """
         if self.several:
             return mean
+        if self.multilabel:
+            spread, scores = self.spreads(rows, variance), self.rule.score(mean, variance)
+            for label, known in enumerate(self.calibrations):
+                if known is not None:
+                    scores[:, label] = known.log_odds(mean[:, label], spread[:, label])
+            return scores
         known = self.calibration
         return self.rule.score(mean, variance) if known is None else known.log_odds(mean, self.spreads(rows, variance))
 
     def chosen(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The number of the predicted label, from the scores.  Ties go to the first label."""
+        """The number of the predicted label, from the scores.  Ties go to the first label.
+
+        Several labels a row: 1 for each label that is predicted, else 0.
+        """
         threshold = self.training.threshold
-        cut = 0.0 if threshold == 0.5 else cut_of(threshold, self.calibration)
+        cut = 0.0 if threshold == 0.5 or self.multilabel else cut_of(threshold, self.calibration)
         return np.argmax(scores, axis=1) if self.several else (scores > cut).astype(np.int64)
 
     def parts(self, rows: Rows, max_scores: int | None = None) -> Iterator[tuple[slice, Rows]]:
@@ -241,8 +290,8 @@ class Model:
             yield slice(start, stop), rows if stop - start == rows.n_rows else rows.part(start, stop)
 
     def predictions(self, rows: Rows) -> NDArray[np.int64]:
-        """The number of the predicted label of every row."""
-        numbers = np.empty(rows.n_rows, np.int64)
+        """The number of the predicted label of every row; several labels a row: as in `chosen`."""
+        numbers = np.empty((rows.n_rows, self.state.blocks) if self.multilabel else rows.n_rows, np.int64)
         for which, part in self.parts(rows):
             numbers[which] = self.chosen(self.scores(part, *self.margins(part, only_mean=self.several)))
         return numbers
@@ -254,9 +303,17 @@ class Model:
     ) -> NDArray[np.float64]:
         """The chance of each label, by row, from the margins of the rows.
 
-        The most probable label is the predicted one.  A model without calibration has the distribution of its rule.
+        The most probable label is the predicted one.  Several labels a row: the chance that the row has the label.  A
+        model without calibration has the distribution of its rule.
         """
         known = self.calibration
+        if self.multilabel:
+            if not self.is_calibrated:
+                self.check_distribution()
+                return self.rule.probability(self.rule.score(mean, variance))
+            chances = np.exp(-np.logaddexp(0, -self.scores(rows, mean, variance)))
+            noise = np.array([known.best.noise for known in self.calibrations if known is not None])
+            return np.asarray(noise / 2 + (1 - noise) * chances)
         if known is None:
             self.check_distribution()
             return self.label_distribution(mean, variance)

@@ -173,7 +173,7 @@ def _header(learner: Learner) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION_OF_NUMBERS if learner.documents is None else VERSION,
         "written_by": __version__,
-        "task": learner.rule.task,
+        "task": learner.task,
         "rule": {name: json_value(value) for name, value in rule.items()},
         "kernel": learner.kernel and {name: json_value(value) for name, value in asdict(learner.kernel).items()},
         "training": {name: json_value(value) for name, value in training.items()},
@@ -186,9 +186,20 @@ def _header(learner: Learner) -> dict[str, Any]:
         "hash_bits": learner.hash_bits,
         "documents": _documents(learner),
         "tally": dict(learner.statistics),
-        "calibration": None if learner.calibration is None else learner.calibration.record(),
+        **_calibration(learner),
         "unfinished": learner.unfinished,
     }
+
+
+def _calibration(learner: Learner) -> dict[str, Any]:
+    """What scores are worth: one record, or one for each label if a row may have several."""
+    records = [None if known is None else known.record() for known in learner.calibrations]
+    return {"calibrations": records} if learner.multilabel else {"calibration": records[0]}
+
+
+def _read_calibration(learner: Learner, header: dict[str, Any]) -> None:
+    records = header["calibrations"] if learner.multilabel else [header.get("calibration")]  # version 1 had none
+    learner.set_calibrations(calibration.from_records(records, len(learner.calibrations)))
 
 
 def _documents(learner: Learner) -> dict[str, Any] | None:
@@ -272,7 +283,8 @@ def _text(member: Stored) -> str:
 def _new_learner(header: dict[str, Any], budget: Budget) -> Learner:
     """A learner with the options of the file, and no features yet."""
     parameters = dict(header["rule"])
-    name, task = parameters.pop("name"), header["task"]
+    multilabel = header["task"] == "multilabel"
+    name, task = parameters.pop("name"), "classification" if multilabel else header["task"]
     if task not in TASKS or name not in TASKS[task]:
         names = ", ".join(sorted(TASKS.get(task, TASKS)))
         raise ValueError(f"its rule is {name!r}, its task {task!r}; known are {names}")
@@ -282,9 +294,10 @@ def _new_learner(header: dict[str, Any], budget: Budget) -> Learner:
     return Learner(
         TASKS[task][name](**parameters),
         Training(**header["training"]),
-        _labels(header["labels"], task, budget, 0 if kernel is None else BLOCK_BYTES),
+        _labels(header["labels"], task, budget, 0 if kernel is None else BLOCK_BYTES, 1 if multilabel else 2),
         0,
         None if kernel is None else KernelOptions(**kernel),
+        multilabel,
     )
 
 
@@ -299,8 +312,7 @@ def _filled(learner: Learner, header: dict[str, Any], arrays: Arrays, names: Sto
     learner.origin = float(origin)
     learner.feature_names = _read_names(names, n_features, budget)
     learner.statistics = _statistics(header["tally"])
-    if header.get("calibration") is not None:  # version 1 had none
-        learner.set_calibration(calibration.from_record(header["calibration"]))
+    _read_calibration(learner, header)
     learner.label_texts = _texts(header["labels"]["texts"], len(learner.classes))
     learner.hash_bits = _hash_bits(header["hash_bits"], n_features)
     if header.get("documents") is not None:  # version 1 had none
@@ -325,14 +337,14 @@ def _read_names(member: Stored, n_features: int, budget: Budget) -> NDArray[Any]
     return None if names is None else np.array(names, object)
 
 
-def _labels(stored: dict[str, Any], task: str, budget: Budget, more: int) -> NDArray[Any]:
-    """The labels of a file; each takes `more` bytes beside its own."""
+def _labels(stored: dict[str, Any], task: str, budget: Budget, more: int, least: int) -> NDArray[Any]:
+    """The labels of a file, `least` or more; each takes `more` bytes beside its own."""
     values = stored["values"]
     if task == "regression":
         if values:
             raise ValueError(f"a regression has no labels, found {listed(values)}")
         return np.empty(0)
-    return from_json(stored, lambda size: budget.take(size + more * len(values), f"its {len(values):,} labels"))
+    return from_json(stored, lambda size: budget.take(size + more * len(values), f"its {len(values):,} labels"), least)
 
 
 def _words(pairs: Any, n_features: int) -> dict[int, list[str]]:

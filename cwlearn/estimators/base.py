@@ -22,6 +22,7 @@ from cwlearn.core import model_file
 from cwlearn.core.choosing import Race, choose_epochs
 from cwlearn.core.draws import drawn_weights
 from cwlearn.core.kernel_options import KernelOptions
+from cwlearn.core.label_sets import LabelSets
 from cwlearn.core.learner import EXACT_SWEEPS, EXACT_TOLERANCE, Learner
 from cwlearn.core.parameters import COUNT, require
 from cwlearn.core.queries import Pool, certainty
@@ -86,16 +87,16 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
                 learner = self._learner
                 learner.reconfigure(rule, training, kernel)
             else:
-                learner = Learner(rule, training, self._classes_in(y), X.shape[1], kernel)
+                learner = self._new_learner(rule, training, self._classes_in(y), X.shape[1], kernel)
             rows = as_rows(X, learner.state.dtype)
             weights = self._row_weights(sample_weight, y, learner)
             if len(weights) and not weights.any():
                 raise ValueError("Sample weights are zero for every row: there is nothing to learn from.")
-            targets, random_state = learner.encode(y), check_random_state(self.random_state)
+            (targets, sets), random_state = self._targets(y, learner), check_random_state(training.random_state)
             # A copy, so that the winner of a race is shuffled as it would be without the race.
             learner = self._chosen(learner, rows, targets, weights, copy.deepcopy(random_state))
             unsolved = learner.statistics["unsolved"]
-            learner.train(rows, targets, weights, random_state)
+            learner.train(rows, targets, weights, random_state, sets)
             warn_of_unsolved(learner.statistics["unsolved"] - unsolved)
             learner.feature_names = getattr(self, "feature_names_in_", None)
             self._learner = learner
@@ -104,6 +105,15 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
             self.__dict__.update(before)
             raise
         return self
+
+    def _new_learner(
+        self, rule: Rule, training: Training, classes: NDArray[Any], n_features: int, kernel: KernelOptions | None
+    ) -> Learner:
+        return Learner(rule, training, classes, n_features, kernel)
+
+    def _targets(self, y: Any, learner: Learner) -> tuple[NDArray[np.float64], LabelSets | None]:
+        """The targets as the learner takes them; numbers of sets of labels if rows may have several."""
+        return learner.encode(y), None
 
     def _chosen(
         self,
@@ -127,15 +137,15 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
                 learner = self._learner
                 learner.reconfigure(rule, training, kernel)
             else:
-                learner = Learner(rule, training, classes, X.shape[1], kernel)
+                learner = self._new_learner(rule, training, classes, X.shape[1], kernel)
             rows = as_rows(X, learner.state.dtype, n_features=learner.state.n_features)
-            targets = learner.encode(y)
+            targets, sets = self._targets(y, learner)
             weights = self._row_weights(sample_weight, y, learner)
             learner.feature_names = getattr(self, "feature_names_in_", None)
             # Atomic, and without a lock: a fork could lose its owner.
             current = self.__dict__.setdefault("_learner", learner) is learner
         unsolved = learner.statistics["unsolved"]
-        learner.learn(rows, targets, weights)
+        learner.learn(rows, targets, weights, sets=sets)
         warn_of_unsolved(learner.statistics["unsolved"] - unsolved)
         return self
 

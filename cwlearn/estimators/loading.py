@@ -18,6 +18,7 @@ from cwlearn.estimators.cw import CWClassifier
 from cwlearn.estimators.ftrl import FTRLClassifier
 from cwlearn.estimators.kernel_machines import KernelAROWClassifier, KernelCWClassifier
 from cwlearn.estimators.logistic import LogisticClassifier
+from cwlearn.estimators.multilabel import MultiLabelClassifier
 from cwlearn.estimators.nherd import NHERDClassifier
 from cwlearn.estimators.passive_aggressive import PassiveAggressiveClassifier
 from cwlearn.estimators.perceptron import PerceptronClassifier
@@ -73,7 +74,8 @@ def load(path: str | os.PathLike[str], max_memory: int | str | None = None) -> O
         ) from None
     estimator._adopt(learner)
     of_texts = learner.documents is not None and not learner.documents.named_features
-    return TextClassifier._of(estimator) if isinstance(estimator, LinearClassifier) and of_texts else estimator
+    takes_texts = isinstance(estimator, LinearClassifier | MultiLabelClassifier) and of_texts
+    return TextClassifier._of(estimator) if takes_texts else estimator
 
 
 def estimator_of(learner: Learner) -> OnlineEstimator:
@@ -83,9 +85,12 @@ def estimator_of(learner: Learner) -> OnlineEstimator:
         known = KERNEL_CLASSIFIERS
     elif learner.rule.task == "regression":
         known = REGRESSORS
-    estimator = known[learner.rule.name]()
+    estimator: OnlineEstimator = known[learner.rule.name]()
     parameters = estimator.get_params()
     for options in (learner.rule, learner.kernel, learner.training):
         found = {item.name: getattr(options, item.name) for item in (fields(options) if options else ())}
         estimator.set_params(**{name: value for name, value in found.items() if name in parameters})
+    if learner.multilabel:
+        assert isinstance(estimator, LinearClassifier), "a learner refuses several labels a row with a kernel"
+        return MultiLabelClassifier(estimator)
     return estimator

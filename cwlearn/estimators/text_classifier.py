@@ -25,6 +25,7 @@ from cwlearn.core.text_options import BITS, DEFAULT_BITS, DEFAULT_PATTERN, OF_FI
 from cwlearn.core.training import row_dtype
 from cwlearn.estimators.auto import AutoClassifier
 from cwlearn.estimators.classifier import LinearClassifier
+from cwlearn.estimators.multilabel import MultiLabelClassifier
 from cwlearn.estimators.vectorizer import HashingVectorizer
 from cwlearn.text.documents import settings_of
 from cwlearn.text.hashing import HashingSettings
@@ -94,7 +95,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        classifier: LinearClassifier | None = None,
+        classifier: LinearClassifier | MultiLabelClassifier | None = None,
         ngram_range: tuple[int, int] = (1, 2),
         *,
         analyzer: Literal["word", "char", "char_wb"] = "word",
@@ -141,7 +142,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         frequencies = Frequencies(1 << self.hash_bits, documents.norm) if documents.idf else None
         X = self._matrix(texts, classifier)
         if frequencies is not None:
-            in_one_pass = classifier.epochs == 1 and not classifier.shuffle
+            training = classifier._options()[1]
+            in_one_pass = training.epochs == 1 and not training.shuffle
             X = _changed(X, frequencies.count_and_weigh if in_one_pass else partial(_count_then_weigh, frequencies))
         classifier.fit(X, labels, **_weights(sample_weight))
         return self._adopt(classifier, frequencies)
@@ -166,12 +168,12 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise
         return self._adopt(classifier, frequencies)
 
-    def _new_classifier(self) -> LinearClassifier:
+    def _new_classifier(self) -> LinearClassifier | MultiLabelClassifier:
         # Beside rows of the length 1 an intercept is long.
         classifier = AutoClassifier(fit_intercept=False) if self.classifier is None else self.classifier
-        if not isinstance(classifier, LinearClassifier):
+        if not isinstance(classifier, LinearClassifier | MultiLabelClassifier):
             raise TypeError(f"`classifier` must be a linear classifier of cwlearn, got {classifier!r}")
-        fresh: LinearClassifier = clone(classifier)
+        fresh: LinearClassifier | MultiLabelClassifier = clone(classifier)
         return fresh
 
     def _documents(self) -> TextOptions:
@@ -180,7 +182,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         parameters = self.get_params(deep=False)
         return TextOptions(**{item.name: parameters[item.name] for item in _own_options()})
 
-    def _matrix(self, texts: Any, classifier: LinearClassifier) -> Any:
+    def _matrix(self, texts: Any, classifier: LinearClassifier | MultiLabelClassifier) -> Any:
         """The texts as rows, not yet weighed by frequencies."""
         if isinstance(texts, (str, bytes)):
             raise ValueError("expected a list of texts, got one text: put it into a list")
@@ -206,7 +208,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X = self._matrix(texts, classifier)
         return X if learner.frequencies is None else _changed(X, learner.weighed)
 
-    def _adopt(self, classifier: LinearClassifier, frequencies: Frequencies | None = None) -> Self:
+    def _adopt(
+        self, classifier: LinearClassifier | MultiLabelClassifier, frequencies: Frequencies | None = None
+    ) -> Self:
         """Become the estimator of a fitted classifier, whose model knows its documents from now on."""
         learner = classifier._learner
         if frequencies is not None:
@@ -217,7 +221,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     @staticmethod
-    def _check_fields(classifier: LinearClassifier) -> None:
+    def _check_fields(classifier: LinearClassifier | MultiLabelClassifier) -> None:
         documents = classifier._learner.documents
         if documents is not None and documents.fields:
             names = ", ".join(documents.fields)
@@ -226,7 +230,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
 
     @classmethod
-    def _of(cls, classifier: LinearClassifier) -> Self:
+    def _of(cls, classifier: LinearClassifier | MultiLabelClassifier) -> Self:
         """The estimator of a classifier that has learned documents."""
         documents = classifier._learner.documents
         assert documents is not None
@@ -236,7 +240,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # -- what was learned ----------------------------------------------------------------------------------------------
 
     @property
-    def _fitted(self) -> LinearClassifier:
+    def _fitted(self) -> LinearClassifier | MultiLabelClassifier:
         if not self.__sklearn_is_fitted__():
             raise NotFittedError("This TextClassifier instance is not fitted yet. Call 'fit' first.")
         return self.classifier_

@@ -21,6 +21,7 @@ from cwlearn.core.training import AUTO_EPOCHS, Training, check_class_weight, che
 from cwlearn.estimators.auto import AutoClassifier
 from cwlearn.estimators.base import Linear, warn_of_unsolved
 from cwlearn.estimators.classifier import LinearClassifier
+from cwlearn.estimators.multilabel import MultiLabelClassifier
 from cwlearn.estimators.text_classifier import TextClassifier
 from cwlearn.parallel.sharing import Sharing
 from cwlearn.text.choosing import choose_by_text
@@ -186,7 +187,7 @@ def train(
     if texts is not None and hash_bits is None:
         hash_bits = texts.hash_bits
     resources = Resources(n_features, hash_bits, read_size(memory) if isinstance(memory, str) else memory, threads)
-    documents, random_state = None if texts is None else texts._documents(), check_random_state(inner.random_state)
+    documents, random_state = None if texts is None else texts._documents(), check_random_state(training.random_state)
     rule, training = decided(inner, paths, reading, resources, named, documents, random_state)
     monitor = BarMonitor(quiet=not training.verbose)
     run = Run(
@@ -195,7 +196,7 @@ def train(
         training,
         reading,
         resources,
-        labels_for(rule, named),
+        labels_for(rule, named, several=isinstance(inner, MultiLabelClassifier)),
         learner,
         monitor,
         random_state,
@@ -248,9 +249,9 @@ def decided(
     return choice.rule, choice.training
 
 
-def inner_of(texts: TextClassifier) -> LinearClassifier:
+def inner_of(texts: TextClassifier) -> LinearClassifier | MultiLabelClassifier:
     """The classifier of a TextClassifier: the fitted one, if it continues."""
-    if texts.__sklearn_is_fitted__() and getattr(texts.classifier_, "warm_start", False):
+    if texts.__sklearn_is_fitted__() and texts.classifier_._options()[1].warm_start:
         return texts.classifier_
     return texts._new_classifier()
 
@@ -259,6 +260,6 @@ def fitted(inner: Linear, texts: TextClassifier | None, learner: Learner) -> Lin
     """The estimator of a learner."""
     inner._adopt(learner)
     of_texts = learner.documents is not None and not learner.documents.named_features
-    if not of_texts or not isinstance(inner, LinearClassifier):
+    if not of_texts or not isinstance(inner, LinearClassifier | MultiLabelClassifier):
         return inner
     return TextClassifier._of(inner) if texts is None else texts._adopt(inner)

@@ -19,14 +19,16 @@ cdef class JsonFields:
     """
 
     cdef readonly tuple names
+    cdef bint lists           # the first field may be a flat list, whose values are joined with NUL between them
     cdef list encoded_names   # keep the memory alive
     cdef Name[FIELDS] whole
     cdef uint64_t all         # a bit for each field
     cdef uint64_t dotted
 
-    def __init__(self, names):
+    def __init__(self, names, bint lists=False):
         cdef int64_t k
         self.names = tuple(names)
+        self.lists = lists
         if len(self.names) > FIELDS:
             raise ValueError(f"expected at most {FIELDS} fields, got {len(self.names)}")
         self.encoded_names = [name.encode("utf-8") for name in self.names]
@@ -186,6 +188,9 @@ cdef inline void put_all(_Output out, uint64_t hits, Kind kind, int64_t start, i
         k += 1
 
 
+include "_json_lists.pxi"
+
+
 cdef struct Wanted:           # what a value is for
     uint64_t hits             # the fields that it is
     uint64_t inner            # the fields that may be within it
@@ -239,9 +244,9 @@ cdef Place read_object(Place p, _Output out, JsonFields fields) noexcept nogil:
     cdef int64_t depth = 0        # of open objects and arrays
     cdef Wanted wanted
     cdef Place start
+    cdef Place behind
     cdef uint8_t* end
     cdef Kind kind
-    cdef bint key_expected
     if p[0] != c"{":
         return NULL
     wanted.hits = wanted.literal = 0
@@ -249,11 +254,16 @@ cdef Place read_object(Place p, _Output out, JsonFields fields) noexcept nogil:
     put_all(out, fields.all, IS_MISSING, 0, 0)
     while True:
         # A value begins at p.
-        if p[0] == c'"':
+        behind = read_list(p, out) if p[0] == c"[" and fields.lists and wanted.hits == 1 else NULL
+        if behind != NULL:
+            p = behind
+        elif p[0] == c'"':
             if wanted.hits:
                 end = out.scratch + out.used
                 p = copy_string(p + 1, &end)
                 put_all(out, wanted.hits, IS_STRING, out.used, end - out.scratch)
+                if fields.lists and wanted.hits == 1 and has_nul(out):
+                    out.put(0, IS_OTHER, 0, 0)
                 out.used = end - out.scratch
             else:
                 p = skip_string(p + 1)

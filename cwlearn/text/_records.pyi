@@ -23,7 +23,7 @@ MAX_FIELDS: int
 @final
 class JsonFields:
     names: tuple[str, ...]
-    def __init__(self, names: Iterable[str]) -> None: ...
+    def __init__(self, names: Iterable[str], lists: bool = False) -> None: ...
     def __len__(self) -> int: ...
 
 def split_json(
@@ -67,6 +67,7 @@ def split_fasttext(
     n_records: int,
     used: int,
     prefix: bytes,
+    all_labels: bool = False,
 ) -> tuple[int, int, int, int, int]: ...
 def split_tabbed(
     places: NDArray[np.int64],

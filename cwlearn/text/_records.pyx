@@ -145,11 +145,11 @@ include "_spans.pxi"
 def split_fasttext(
     int64_t[::1] places, int64_t[:, ::1] starts, int64_t[:, ::1] stops, uint8_t[:, ::1] kinds, int32_t[::1] counts,
     uint8_t[::1] scratch, const uint8_t[::1] text, int64_t start, int64_t stop, int64_t n_records, int64_t used,
-    bytes prefix,
+    bytes prefix, bint all_labels=False,
 ):
     """Lines of words, of which those that begin with `prefix` are labels.
 
-    Field 0 is the first label without the prefix, field 1 the text: the line without its labels, each cut out with the
+    Field 0 is the first label without the prefix, or all of them with a blank between two; field 1 the text: the line without its labels, each cut out with the
     one white-space byte behind it, or before it at the end of the line.  `counts` has the number of labels by record.
     Blank lines are no records.
     """
@@ -203,7 +203,9 @@ def split_fasttext(
             memcpy(out.scratch + out.used, kept, text_end - kept)
             out.used += text_end - kept
             out.put(1, IS_STRING, text_start, out.used)
-            if labels:
+            if labels and all_labels:
+                copy_labels(out, p, text_end, name, size)
+            elif labels:
                 out.copy(0, out.text + first_start, out.text + first_stop)
             else:
                 out.put(0, IS_MISSING, 0, 0)
@@ -224,6 +226,24 @@ cdef Place find_label(Place line, Place p, Place end, Place prefix, int64_t size
             return p
         p += 1
     return NULL
+
+
+cdef void copy_labels(_Output out, Place line, Place end, Place prefix, int64_t size) noexcept nogil:
+    """Set field 0 to the labels of a line, without the prefix, with a blank between two."""
+    cdef int64_t start = out.used
+    cdef Place label = find_label(line, line, end, prefix, size)
+    cdef Place label_end
+    while label != NULL:
+        label_end = label + size
+        while label_end < end and not is_blank(label_end[0]):
+            label_end += 1
+        if out.used > start:
+            out.scratch[out.used] = c" "
+            out.used += 1
+        memcpy(out.scratch + out.used, label + size, label_end - label - size)
+        out.used += label_end - label - size
+        label = find_label(line, label_end, end, prefix, size)
+    out.put(0, IS_STRING, start, out.used)
 
 
 def split_tabbed(

@@ -12,6 +12,7 @@ TOO_WIDE: int
 UNLABELLED: int
 NUMBERS: int
 TEXTS: int
+SETS: int
 LINE_BASE: int
 LONGEST_LABEL: int
 

@@ -4,7 +4,8 @@
 
 Without labels, every line is a row, even one without data, so that the number of a row is that of its line.
 
-Labels are numbers, or texts without a colon or a comma.
+Labels are numbers, or texts without a colon or a comma.  Where a row may have several labels, they are texts with
+commas between them, or there is none: then the line begins with an entry.
 
 `parse_rows` stops at the first line that is not of this form.  It does not say what is wrong: `svmlight_errors.py`
 reads that one line again, slowly, and explains it.
@@ -69,8 +70,8 @@ cdef enum Status:             # of a line, and so of a text
     FINE, BAD, WIDE
 DONE, BAD_LINE, TOO_WIDE = FINE, BAD, WIDE   # for Python
 cdef enum Labelled:
-    NOT, BY_NUMBER, BY_TEXT
-UNLABELLED, NUMBERS, TEXTS = NOT, BY_NUMBER, BY_TEXT
+    NOT, BY_NUMBER, BY_TEXT, BY_SET
+UNLABELLED, NUMBERS, TEXTS, SETS = NOT, BY_NUMBER, BY_TEXT, BY_SET
 cdef enum:
     WINDOW = 2048             # bytes whose marks are found at a time
     LONGEST = 1024            # bytes of a label that is a text
@@ -104,17 +105,7 @@ cdef Place read_integer(Place p, uint64_t limit, int64_t* number) noexcept nogil
     return p if sum <= limit else NULL
 
 
-cdef Place read_text(Place p, Place end) noexcept nogil:
-    """The place behind a label that is a text, or NULL if that is none."""
-    cdef Place start = p
-    cdef uint32_t code = 0
-    cdef int length
-    while not ends_here(p):
-        length = 1 if p[0] < 0x80 else decoded(p, end, &code)
-        if not length or p[0] <= c" " or p[0] == 0x7F or p[0] == c":" or p[0] == c",":
-            return NULL
-        p += length
-    return p if 0 < p - start <= LONGEST else NULL
+include "_label_texts.pxi"
 
 
 cdef Place read_query(Place p, int64_t* query) noexcept nogil:
@@ -278,7 +269,8 @@ def parse_rows(
     places          where the line of each row begins
     labels          if they are numbers; texts lie between label_starts and label_stops
     queries         by row, or empty if they are not wanted
-    labelled        UNLABELLED; NUMBERS or TEXTS if lines begin with a label, or have no data and are no rows
+    labelled        UNLABELLED; NUMBERS or TEXTS if lines begin with a label, or have no data and are no rows; SETS if
+                    they begin with any number of labels, whose span is that of all of them
     lowest_allowed  the lowest index: 0, or 1 where indices count from one
     sort            accept indices that do not rise
     hash_bits       hash the indices to so many bits, or 0
@@ -344,8 +336,11 @@ def parse_rows(
             query = 0
             if has_data:
                 if labelled:
-                    behind = read_long_number(p, &label) if labelled == BY_NUMBER else read_text(p, end)
-                    if behind == NULL or not ends_here(behind):
+                    if labelled == BY_SET:
+                        behind = read_set(p, end)
+                    else:
+                        behind = read_long_number(p, &label) if labelled == BY_NUMBER else read_text(p, end)
+                    if behind == NULL or not (ends_here(behind) or (labelled == BY_SET and behind == p)):
                         break
                     label_starts[n_rows] = p - base
                     label_stops[n_rows] = behind - base

@@ -25,6 +25,10 @@ class Parser(Protocol):
         """The name of the format."""
 
     @property
+    def separator(self) -> str:
+        """What stands between the labels of a record that may have several."""
+
+    @property
     def lines_are_records(self) -> bool:
         """Whether a text can be cut at any line end."""
 
@@ -70,7 +74,8 @@ class Batch:
     rows: Rows
     places: NDArray[np.int64]  # of the lines of the rows
     labels: NDArray[np.float64]  # numbers, or places in `label_names`
-    label_names: list[str] | None  # the different labels, in the order in which they occur, if they are texts
+    label_names: list[str] | None  # the different labels, in the order in which they occur, if they are texts; where
+    # a row may have several, the different ones of all labels of a row with the parser's separator between them
     queries: NDArray[np.int64]
     lowest: int  # index as written, NO_INDEX without any
     highest: int  # -1 without any
@@ -196,15 +201,31 @@ class Batch:
         self.queries = self.queries[selection] if len(self.queries) else self.queries
 
 
-def unfit_labels(text: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which of these parts of a text cannot be labels."""
+def labels_in(text: str, separator: str) -> list[str]:
+    """The labels of a record that may have several; those between commas without the blanks around them."""
+    if separator != ",":
+        return text.split(separator) if text else []
+    return [label.strip(" ") for label in text.split(",")] if text.strip(" ") else []
+
+
+def unfit_labels(
+    text: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64], separator: str | None = None
+) -> NDArray[np.bool_]:
+    """Which of these parts of a text cannot be labels or, with a separator between them, several labels."""
     from cwlearn.text._records import intern_spans  # which labels that are numbers do not need
     from cwlearn.text.record_errors import find_label_flaw
 
     labels, first_rows = intern_spans(text, starts, stops)
     spans = (text[starts[row] : stops[row]].tobytes() for row in first_rows)
-    unfit = np.array([find_label_flaw(b"", span) is not None for span in spans], bool)
+    unfit = np.array([any(find_label_flaw(b"", label) for label in labels_of(span, separator)) for span in spans], bool)
     return unfit[labels]
+
+
+def labels_of(span: bytes, separator: str | None) -> list[bytes]:
+    """The labels in a part of a text, which may not be UTF-8; without a separator it is one."""
+    if separator is None:
+        return [span]
+    return [label.encode("latin-1") for label in labels_in(span.decode("latin-1"), separator)]
 
 
 def intern_labels(

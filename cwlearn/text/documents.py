@@ -27,7 +27,7 @@ from cwlearn.text._records import (
     join_spans,
     joined_size,
 )
-from cwlearn.text.batch import NO_INDEX, Batch, Buffers, intern_labels, unfit_labels
+from cwlearn.text.batch import NO_INDEX, Batch, Buffers, intern_labels, labels_of, unfit_labels
 from cwlearn.text.chunks import Chunk
 from cwlearn.text.hashing import Documents, Hasher, HashingSettings, documents_in
 from cwlearn.text.record_errors import RecordFlaw
@@ -176,7 +176,7 @@ class DocumentParser:
         """The records that lack a field, or have a label that cannot be one."""
         unfit = self.format.missing(fields)
         if self.format.labelled:
-            unfit |= unfit_labels(fields.scratch, *_spans(fields, 0))
+            unfit |= unfit_labels(fields.scratch, *self._label_spans(fields), self._separator)
         return unfit
 
     def _without(self, fields: Fields, unfit: NDArray[np.bool_], split: _Split, chunk: Chunk, max_bad: int) -> Fields:
@@ -240,7 +240,20 @@ class DocumentParser:
     def _labels(self, fields: Fields) -> tuple[NDArray[np.float64], list[str] | None]:
         if not self.format.labelled:
             return np.zeros(len(fields.places)), None
-        return intern_labels(fields.scratch, *_spans(fields, 0))
+        return intern_labels(fields.scratch, *self._label_spans(fields))
+
+    def _label_spans(self, fields: Fields) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where the label of each record lies; if there may be several labels, null is none."""
+        starts, stops = _spans(fields, 0)
+        return starts, np.where(fields.kinds[0] == NULL, starts, stops) if self.format.multilabel else stops
+
+    @property
+    def separator(self) -> str:
+        return self.format.separator
+
+    @property
+    def _separator(self) -> str | None:
+        return self.separator if self.format.multilabel else None
 
     # -- errors --------------------------------------------------------------------------------------------------------
 
@@ -256,7 +269,9 @@ class DocumentParser:
     def _label_flaw(self, record: bytes, chunk: Chunk) -> RecordFlaw | None:
         if not self.format.labelled:
             return None
-        return record_errors.find_label_flaw(record, _text(self._alone(record, chunk), 0, 0))
+        labels = labels_of(_text(self._alone(record, chunk), 0, 0), self._separator)
+        flaws = (record_errors.find_label_flaw(record, label) for label in labels)
+        return next((flaw for flaw in flaws if flaw is not None), None)
 
     def _alone(self, record: bytes, chunk: Chunk) -> Fields:
         """The fields of one record."""

@@ -21,6 +21,7 @@ EMPTY = re.compile(rb'"(?: |\\[fnrt])*+"')  # without anything but white space
 WORD = re.compile(rb"[a-z]++")
 NOT_FINITE = re.compile(rb"-?(?:NaN|Infinity)")
 MOST_NAMES = 1000  # of fields that are kept for a message
+LABELS = "a label, or a list of texts and numbers,"
 
 Path = tuple[str, ...]  # keys that lead to a value
 
@@ -218,10 +219,25 @@ def json_field_flaw(record: bytes, field: str, what: str = "a label") -> RecordF
     kind, place = line.kinds[field], line.places[field]
     if kind == MISSING:
         return RecordFlaw(unknown_field(field, list(line.names), "this line"), record, 0)
-    of_label = what == "a label"
-    if kind != OTHER and not (of_label and (kind == NULL or EMPTY.match(record, place))):
-        return None
-    return _wrong_kind(record, field, what, place)
+    if what == LABELS:
+        unfit = kind in (OTHER, STRING) and not _has_labels(record, place)
+    else:
+        unfit = kind == OTHER or (what == "a label" and (kind == NULL or EMPTY.match(record, place) is not None))
+    return _wrong_kind(record, field, what, place) if unfit else None
+
+
+def _has_labels(record: bytes, place: int) -> bool:
+    """Whether a value of a sound line is a label or a list of labels."""
+    value, _ = json.JSONDecoder().raw_decode(record[place:].decode("utf-8", "surrogateescape"))
+    if isinstance(value, str):
+        return bool(value) and "\0" not in value
+    labels = value if isinstance(value, list) else [None]
+    return all(isinstance(label, (int, float)) or (isinstance(label, str) and _is_label(label)) for label in labels)
+
+
+def _is_label(text: str) -> bool:
+    """Whether a text of a list can be a label: NUL stands between labels, and a surrogate alone is no character."""
+    return bool(text) and not any(letter == "\0" or "\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def json_extra_flaw(record: bytes, field: str) -> RecordFlaw | None:
@@ -233,5 +249,9 @@ def json_extra_flaw(record: bytes, field: str) -> RecordFlaw | None:
 
 
 def _wrong_kind(record: bytes, field: str, what: str, place: int) -> RecordFlaw:
-    found = {b'"': "an empty text", b"{": "an object", b"[": "an array"}.get(record[place : place + 1], "null")
+    found = {
+        b'"': "an empty text" if EMPTY.match(record, place) else "a text with NUL",
+        b"{": "an object",
+        b"[": "an array",
+    }.get(record[place : place + 1], "null")
     return RecordFlaw(f"expected {what} in field {shortened(field)!r}, found {found}", record, place)

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn.core.class_labels import label_text
+from cwlearn.core.label_sets import LabelSets
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import LabelError, label_value
 from cwlearn.core.rule import Rule
 from cwlearn.core.states.base import NONE
 from cwlearn.errors import DataError, listed
-from cwlearn.text._svmlight import NUMBERS, TEXTS
+from cwlearn.text._svmlight import NUMBERS, SETS, TEXTS
 from cwlearn.text.batch import Batch
 from cwlearn.text.reader import Reader
 
@@ -35,6 +36,8 @@ class Labels:
     occurrence (`add` sees to that), so that a label keeps its place when others come.
     """
 
+    multilabel = False  # rows may have several labels: `set_labels.SetLabels`
+
     def __init__(self, texts: dict[Label, str] | None = None, guessed: bool = False) -> None:
         self.guessed = guessed  # they come from samples, and there may be others
         self.fixed = texts is not None and not guessed  # there are no others
@@ -48,6 +51,10 @@ class Labels:
         """The labels of a model, and no others."""
         if learner.rule.task == "regression":
             return Targets()
+        if learner.multilabel:
+            return labels_for(
+                learner.rule, dict(zip(learner.label_names, learner.label_names, strict=True)), several=True
+            )
         labels = learner.classes.tolist()
         if learner.classes.dtype.kind in "UO":
             return cls(dict(zip(labels, labels, strict=True)))
@@ -110,6 +117,11 @@ class Labels:
         numbers = self.numbers(labels)
         counts = [self.counts[label] for label in sorted(self.texts)]
         return learner.targets(numbers), learner.class_weights(numbers, counts)
+
+    @property
+    def sets(self) -> LabelSets | None:
+        """The sets of labels that rows have, if these may have several."""
+        return None
 
     def add(self, batch: Batch) -> str | None:
         """Count the labels of a batch; return the text of the first new label, if there is one."""
@@ -236,12 +248,23 @@ class Targets(Labels):
 
 
 def label_type_of(learner: Learner) -> int:
-    """Whether the labels of a model are numbers or texts, even if no text can have them."""
+    """Whether the labels of a model are numbers, texts or sets of texts, even if no text can have them."""
+    if learner.multilabel:
+        return SETS
     return TEXTS if learner.classes.dtype.kind in "UO" else NUMBERS
 
 
-def labels_for(rule: Rule, texts: dict[Label, str] | None = None, guessed: bool = False) -> Labels:
-    """What a line begins with, for this rule; `texts` are the labels, if they are known or guessed."""
+def labels_for(
+    rule: Rule, texts: dict[Label, str] | None = None, guessed: bool = False, several: bool = False
+) -> Labels:
+    """What a line begins with, for this rule; `texts` are the labels, if they are known or guessed.
+
+    With `several` a row may have any number of them.
+    """
+    if several:
+        from cwlearn.text.set_labels import SetLabels  # which one label a row does not need
+
+        return SetLabels(texts, guessed)
     return Targets() if rule.task == "regression" else Labels(texts, guessed)
 
 

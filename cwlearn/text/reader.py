@@ -16,7 +16,7 @@ import numpy as np
 from cwlearn.core.parameters import BOOLEAN, COUNT, NOTHING, SIZE, THREADS, Check, Options, one_of, option, require
 from cwlearn.core.text_options import BITS, DEFAULT_BITS, FIELD, FIELDS, OF_FILES, TextOptions
 from cwlearn.errors import DataError
-from cwlearn.text._svmlight import UNLABELLED
+from cwlearn.text._svmlight import SETS, UNLABELLED
 from cwlearn.text.batch import Batch, Buffers, Parser
 from cwlearn.text.chunks import CHUNK_BYTES, MARK, Chunk, ChunkReader
 from cwlearn.text.formats import AUTO, FORMATS, HEAD_BYTES, LINE_FORMATS, choose, wrong_format_hint
@@ -263,7 +263,10 @@ class Reader:
         delimiter, header = (",", True) if format == "parquet" else (reading.delimiter, reading.header)
         texts = names_in(options.text)
         try:
-            records = records_of(format, head, options.label, texts, options.fields, labelled, delimiter, header, name)
+            records = records_of(
+                format, head, options.label, texts, options.fields, labelled, delimiter, header, name,
+                self.label_type == SETS,
+            )  # fmt: skip
         except DataError as error:
             hint = "" if format == "parquet" else wrong_format_hint(head, format)
             raise DataError(f"{error.what}; {hint}", name, error.line, error.column) if hint else error from None
@@ -285,6 +288,8 @@ class Reader:
                     raise ValueError(f"`{item.name}` is for texts, and {name} has named features (vw)")
             options = TextOptions.of_features()
         labelled = self.label_type != UNLABELLED and self.needs_labels
+        if labelled and self.label_type == SETS:
+            raise DataError("lines of Vowpal Wabbit have one label, and `multilabel` asks for several", name)
         return VwParser(options, labelled, self._document_bits, self.dtype)
 
     @property

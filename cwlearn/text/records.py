@@ -20,6 +20,7 @@ from cwlearn.text._records import (
     NULL,
     OTHER,
     SLACK,
+    STRING,
     JsonFields,
     end_of_last_record,
     end_of_record,
@@ -33,7 +34,7 @@ from cwlearn.text.batch import Buffers
 from cwlearn.text.chunks import Chunk, end_of_last_line
 from cwlearn.text.csv_errors import csv_column, csv_fields, find_csv_flaw
 from cwlearn.text.formats import LINE_FORMATS, NAMES, delimiter_of
-from cwlearn.text.json_errors import find_json_flaw, json_extra_flaw, json_field_flaw
+from cwlearn.text.json_errors import LABELS, find_json_flaw, json_extra_flaw, json_field_flaw
 from cwlearn.text.record_errors import RecordFlaw, find_fasttext_flaw, find_tabbed_flaw, shortened
 
 FASTTEXT_PREFIX = "__label__"
@@ -89,11 +90,13 @@ class RecordFormat(ABC):
 
     labelled: bool  # every record must have a label
     extras: tuple[str, ...] = field(default=(), kw_only=True)  # names of further fields, which are features
+    multilabel: bool = field(default=False, kw_only=True)  # a record has any number of labels
 
     lines_are_records = True  # so that a file can be cut at any line end
     n_texts = 1
     first_text = 1  # the number of that field
     has_decimals = False  # texts of further fields may be numbers
+    separator = ","  # between the labels of a record
 
     @property
     def n_fields(self) -> int:
@@ -111,7 +114,9 @@ class RecordFormat(ABC):
         """The records that lack a field, or have one that cannot be a label or a text."""
         kinds = fields.kinds[self.first_text :]
         lacking: NDArray[np.bool_] = (kinds == OTHER).any(axis=0) | (kinds[: self.n_texts] == MISSING).any(axis=0)
-        if self.labelled:
+        if self.labelled and self.multilabel:
+            lacking |= fields.kinds[0] == OTHER
+        elif self.labelled:
             label = fields.kinds[0]
             empty = fields.stops[0] == fields.starts[0]
             lacking |= (label == MISSING) | (label == OTHER) | (label == NULL) | empty | (fields.counts > 1)
@@ -138,6 +143,8 @@ class RecordFormat(ABC):
 class JsonLines(RecordFormat):
     """One JSON object in each line."""
 
+    separator = "\0"
+
     label: str
     texts: tuple[str, ...]
 
@@ -147,7 +154,14 @@ class JsonLines(RecordFormat):
 
     @cached_property
     def _names(self) -> JsonFields:
-        return JsonFields([self.label, *self.texts, *self.extras])
+        return JsonFields([self.label, *self.texts, *self.extras], self.multilabel)
+
+    def missing(self, fields: Fields) -> NDArray[np.bool_]:
+        lacking = super().missing(fields)
+        if self.labelled and self.multilabel:  # a list may be empty, a text may not
+            label = fields.kinds[0]
+            lacking |= (label == MISSING) | ((label == STRING) & (fields.stops[0] == fields.starts[0]))
+        return lacking
 
     def split(self, fields: Fields, chunk: Chunk, start: int, n_records: int, used: int) -> tuple[int, ...]:
         arrays = (*fields[:4], fields.scratch)
@@ -157,7 +171,8 @@ class JsonLines(RecordFormat):
         return find_json_flaw(record, (self.label, *self.texts, *self.extras))
 
     def missing_flaw(self, record: bytes) -> RecordFlaw | None:
-        wanted = [*((name, "a text") for name in self.texts), *([(self.label, "a label")] if self.labelled else [])]
+        label = LABELS if self.multilabel else "a label"
+        wanted = [*((name, "a text") for name in self.texts), *([(self.label, label)] if self.labelled else [])]
         flaws = [json_field_flaw(record, name, what) for name, what in wanted]
         flaws += [json_extra_flaw(record, name) for name in self.extras]
         return next((flaw for flaw in flaws if flaw is not None), None)
@@ -209,7 +224,7 @@ class Csv(RecordFormat):
         return find_csv_flaw(record, self.n_columns, self.delimiter, like)
 
     def missing_flaw(self, record: bytes) -> RecordFlaw | None:
-        label = csv_fields(record, self.delimiter)[self.columns[0]] if self.labelled else b"-"
+        label = csv_fields(record, self.delimiter)[self.columns[0]] if self.labelled and not self.multilabel else b"-"
         return (
             None if label else RecordFlaw(f"expected a label in field {self.columns[0] + 1}, found nothing", record, 0)
         )
@@ -227,16 +242,19 @@ class FastText(RecordFormat):
     """Lines with labels, which are words with a prefix; all other words are the text."""
 
     prefix: str = FASTTEXT_PREFIX
+    separator = " "
 
     def split(self, fields: Fields, chunk: Chunk, start: int, n_records: int, used: int) -> tuple[int, ...]:
         prefix = self.prefix.encode()
-        return split_fasttext(*fields, chunk.text, start, chunk.stop, n_records, used, prefix)
+        return split_fasttext(*fields, chunk.text, start, chunk.stop, n_records, used, prefix, self.multilabel)
 
     def find_flaw(self, record: bytes) -> RecordFlaw | None:
         return None
 
     def missing_flaw(self, record: bytes) -> RecordFlaw | None:
-        return find_fasttext_flaw(record, self.prefix.encode()) if self.labelled else None
+        if not self.labelled or self.multilabel:
+            return None
+        return find_fasttext_flaw(record, self.prefix.encode())
 
 
 @dataclass(frozen=True)
@@ -251,7 +269,7 @@ class Lines(RecordFormat):
         return find_tabbed_flaw(record) if self.labelled else None
 
     def missing_flaw(self, record: bytes) -> RecordFlaw | None:
-        if not self.labelled or not record.startswith(b"\t"):
+        if not self.labelled or self.multilabel or not record.startswith(b"\t"):
             return None
         return RecordFlaw("expected a label before the tab, found nothing", record, 0)
 
@@ -281,19 +299,20 @@ def records_of(
     delimiter: str | None,
     has_header: bool,
     path: str,
+    multilabel: bool = False,
 ) -> RecordFormat:
     """The format of documents, for a text that begins so."""
     for name in extras:
         if name in (label, *texts):
             raise ValueError(f"`fields` has {name!r}, which is the field of the text or of the label")
     if format == "jsonl":
-        return JsonLines(labelled, label, texts, extras=extras)
+        return JsonLines(labelled, label, texts, extras=extras, multilabel=multilabel)
     if extras and format in ("fasttext", "text"):
         raise DataError(f"{NAMES[format]} have no fields, and {listed(extras)} are wanted (`fields`)", path)
     if format == "fasttext":
-        return FastText(labelled)
+        return FastText(labelled, multilabel=multilabel)
     if format == "text" or not head:  # of an empty text every format has no records
-        return Lines(labelled)
+        return Lines(labelled, multilabel=multilabel)
     mark = ord(delimiter) if delimiter else delimiter_of(head, format)
     text = np.frombuffer(bytes(SLACK) + head + bytes(SLACK), np.uint8)
     first = head[: end_of_record(text, SLACK, SLACK + len(head), mark) - SLACK]
@@ -308,4 +327,5 @@ def records_of(
             raise RecordFlaw("expected different fields for `label` and `text`, found the same one twice", first, 0)
     except RecordFlaw as flaw:
         raise DataError(str(flaw), path, 1, flaw.column) from None
-    return Csv(labelled, tuple(columns), len(names), mark, first if has_header else None, extras=extras)
+    header = first if has_header else None
+    return Csv(labelled, tuple(columns), len(names), mark, header, extras=extras, multilabel=multilabel)

@@ -65,8 +65,10 @@ class WeightLimit:
     `n_features` allows that many columns.  Without it, all columns are allowed whose weights fit into `memory`.
     """
 
-    def __init__(self, rule: Rule, training: Training, n_features: int | None, memory: int) -> None:
-        self._rule, self._training = rule, training
+    def __init__(
+        self, rule: Rule, training: Training, n_features: int | None, memory: int, multilabel: bool = False
+    ) -> None:
+        self._rule, self._training, self._multilabel = rule, training, multilabel
         self._n_features, self._memory = n_features, memory
         self._most_by_blocks: dict[int, int] = {}
 
@@ -88,9 +90,9 @@ class WeightLimit:
         `hash_bits` allows the columns, and so the weights of two labels; it is the data that bring more.
         """
         if (
-            (hash_bits and n_labels <= 2)
+            (hash_bits and blocks_of(n_labels, self._multilabel) == 1)
             or self._n_features is not None
-            or self._bytes(n_features, blocks_of(n_labels)) <= self._memory
+            or self._bytes(n_features, blocks_of(n_labels, self._multilabel)) <= self._memory
         ):
             return
         what = f"{n_features:,} features need {self._too_large(n_features, n_labels)}"
@@ -98,7 +100,7 @@ class WeightLimit:
 
     def _most_features(self, n_labels: int) -> int:
         """The number of columns whose weights fit into memory; it changes only with the number of labels."""
-        blocks = blocks_of(n_labels)
+        blocks = blocks_of(n_labels, self._multilabel)
         if blocks not in self._most_by_blocks:
             self._most_by_blocks[blocks] = _largest_below(self._memory, lambda n: self._bytes(n, blocks))
         return self._most_by_blocks[blocks]
@@ -107,8 +109,12 @@ class WeightLimit:
         return state_bytes(self._rule, self._training, blocks, n_features)
 
     def _too_large(self, n_features: int, n_labels: int) -> str:
-        size = self._bytes(n_features, blocks_of(n_labels))
-        labels = "" if self._rule.task == "regression" else f" of {max(2, n_labels):,} labels"
+        size = self._bytes(n_features, blocks_of(n_labels, self._multilabel))
+        labels = (
+            ""
+            if self._rule.task == "regression"
+            else f" of {n_labels if self._multilabel else max(2, n_labels):,} labels"
+        )
         full = self._rule.covariance == "full"
         cheaper = "`covariance='diagonal'` and `hash_bits` need less" if full else "`hash_bits` needs less"
         return f"{size:,} bytes for the weights{labels}, more than the {self._memory:,} allowed (`memory`): {cheaper}"

@@ -87,7 +87,8 @@ class Run:
 
     def _set_memory(self, memory: int) -> None:
         self._memory = memory
-        self._limit = WeightLimit(self.rule, self.training, self.resources.n_features, memory)
+        several = self.labels.multilabel
+        self._limit = WeightLimit(self.rule, self.training, self.resources.n_features, memory, several)
 
     def train(self) -> Learner:
         """Learn from the text, and return the learner."""
@@ -122,17 +123,17 @@ class Run:
             self.done += done
             self.monitor.learned(self, done)
 
-        targets, weights = self.labels.encode(labels, learner)
+        (targets, weights), sets = self.labels.encode(labels, learner), self.labels.sets
         if rows.weights is not None:
             weights = rows.weights * weights if len(weights) else rows.weights
         try:
             if learner.frequencies is not None and self._in_one_pass:
-                learn_weighed(learner, rows, targets, weights, order, report, self.monitor)
+                learn_weighed(learner, rows, targets, weights, order, report, self.monitor, sets)
                 return
             if isinstance(self._store, DiskStore):
                 rows = learner.weighed(rows)
             with self.monitor.undisturbed():
-                learner.learn(rows, targets, weights, order, report, fresh, settled)
+                learner.learn(rows, targets, weights, order, report, fresh, settled, sets)
         except DataError as error:
             if self._current is None or error.row is None:
                 raise
@@ -145,7 +146,8 @@ class Run:
                 n_features = 1 << self._hash_bits
             n_features = max(n_features, self.resources.n_features or 0)
             self._limit.check_total(n_features, len(self.labels), self._only_name, self._hash_bits)
-            self.learner = Learner(self.rule, self.training, self.labels.values, n_features)
+            multilabel = self.labels.multilabel
+            self.learner = Learner(self.rule, self.training, self.labels.values, n_features, multilabel=multilabel)
             self.learner.hash_bits = self._hash_bits
             if self._hash_bits and self._documents is not None:
                 self.learner.frequencies = self._frequencies
@@ -164,6 +166,8 @@ class Run:
         name = self._only_name
         if not self.rows:
             return NoExamplesError("no examples" if name else f"no examples in any of {len(self.sources)} files", name)
+        if self.labels.multilabel:
+            return DataError("no row has a label", name)
         return DataError(f"two labels are needed to learn a classifier, found only {self.labels.names[0]}", name)
 
     # -- reading -------------------------------------------------------------------------------------------------------

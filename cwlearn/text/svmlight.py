@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cwlearn.core.rows import Rows
 from cwlearn.errors import DataError
 from cwlearn.native import parse_rows
-from cwlearn.text._svmlight import BAD_LINE, TEXTS, TOO_WIDE
+from cwlearn.text._svmlight import BAD_LINE, SETS, TEXTS, TOO_WIDE
 from cwlearn.text.batch import NO_INDEX, Batch, Buffers, intern_labels
 from cwlearn.text.chunks import Chunk, end_of_last_line
 from cwlearn.text.svmlight_errors import Grammar, find_flaw, find_overflow
@@ -44,6 +44,7 @@ class SvmlightParser:
     hash_bits: int = 0
     with_queries: bool = False
     name: ClassVar[str] = "svmlight"
+    separator: ClassVar[str] = ","
     lines_are_records: ClassVar[bool] = True
     end_of_last_record = staticmethod(end_of_last_line)
 
@@ -134,7 +135,7 @@ class SvmlightParser:
 
     def _labels(self, arrays: _Arrays, chunk: Chunk, n_rows: int) -> tuple[NDArray[np.float64], list[str] | None]:
         """The labels: numbers, or places in a list of texts."""
-        if self.grammar.labelled != TEXTS:
+        if self.grammar.labelled not in (TEXTS, SETS):
             return arrays.labels[:n_rows], None
         return intern_labels(chunk.text, arrays.label_starts[:n_rows], arrays.label_stops[:n_rows])
 

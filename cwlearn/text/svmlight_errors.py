@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from cwlearn.text._svmlight import LONGEST_LABEL, NUMBERS, TEXTS
+from cwlearn.text._svmlight import LONGEST_LABEL, NUMBERS, SETS, TEXTS
 from cwlearn.text.chunks import CR_LINE_ENDS
 
 TOKEN = re.compile(rb"[^ \t\v\f]++")
@@ -37,7 +37,7 @@ FLOAT32_END = 2.0**128 - 2.0**103  # numbers from here on round to infinity
 class Grammar:
     """The choices that there are for the form of a line."""
 
-    labelled: int = NUMBERS  # it begins with a label, which is a number or a text
+    labelled: int = NUMBERS  # it begins with a label, which is a number or a text, or with any number of texts
     lowest: int = 0  # the lowest index: 0, or 1 where indices count from one
     sort: bool = False  # indices need not rise
 
@@ -69,8 +69,11 @@ def _check_line(line: bytes, grammar: Grammar) -> None:
         raise Flaw(CR_LINE_ENDS, carriage_return)
     start = 0
     if grammar.labelled and first:
-        _check_label(first.start(), first.group(), line, stop, grammar)
-        start = first.end()
+        if grammar.labelled == SETS:
+            start = _check_set(first.start(), first.group())
+        else:
+            _check_label(first.start(), first.group(), line, stop, grammar)
+            start = first.end()
         query = TOKEN.search(line, start, stop)
         if query and query.group().startswith(b"qid:"):
             _check_query(query.start(), query.group())
@@ -152,9 +155,9 @@ def find_overflow(line: bytes, grammar: Grammar, dtype: np.dtype[Any]) -> str:
     """What is out of range for the dtype in a line without a flaw, whose row is not finite."""
     _, stop = _ends(line)
     tokens = TOKEN.finditer(line, 0, stop if dtype == np.float32 else 0)  # any value that was parsed fits float64
-    for match in islice(tokens, int(bool(grammar.labelled)), None):
-        index, _, value = match.group().partition(b":")
-        if index != b"qid" and abs(float(value)) >= FLOAT32_END:
+    for match in tokens:
+        index, colon, value = match.group().partition(b":")
+        if colon and index != b"qid" and abs(float(value)) >= FLOAT32_END:
             number = INTEGER.fullmatch(index)
             assert number is not None
             return f"the value of index {_number(number)}"
@@ -172,7 +175,7 @@ def _check_label(at: int, token: bytes, line: bytes, stop: int, grammar: Grammar
     if b"," in token and line.find(b":", 0, stop) < 0 and line[:stop].isascii():
         raise Flaw("looks like CSV: expected 'label index:value ...'", at, token)
     if SEVERAL.fullmatch(token):
-        raise Flaw("several labels: multilabel data are not supported", at, token)
+        raise Flaw("several labels: `multilabel` (MultiLabelClassifier in Python) learns from such lines", at, token)
     if b":" in token:
         raise Flaw(
             "missing label (only the command `cwlearn predict` takes such lines, with `no_labels`); "
@@ -185,6 +188,20 @@ def _check_label(at: int, token: bytes, line: bytes, stop: int, grammar: Grammar
     if grammar.labelled == TEXTS:
         raise Flaw("label has a control character or a comma", at, token)
     raise Flaw("label is not a number", at, token)
+
+
+def _check_set(at: int, token: bytes) -> int:
+    """Check labels with commas between them; return the place behind them, or their own if there is an entry."""
+    if b":" in token:
+        return at
+    for label in token.split(b","):
+        if not label:
+            raise Flaw("expected labels with commas between them, found a comma without a label", at, token)
+        if not TEXT_LABEL.fullmatch(label):
+            raise Flaw("label has a control character", at, token)
+        _check_text_label(at, label)
+        at += len(label) + 1
+    return at - 1
 
 
 def _check_text_label(at: int, token: bytes) -> None:

@@ -45,6 +45,7 @@ class VwParser:
     hash_bits: int
     dtype: np.dtype[Any]
     name: ClassVar[str] = "vw"
+    separator: ClassVar[str] = ","
     lines_are_records: ClassVar[bool] = True
     end_of_last_record = staticmethod(end_of_last_line)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from cwlearn.core.label_sets import LabelSets
 from cwlearn.core.learner import Learner
 from cwlearn.core.rows import Rows
 from cwlearn.text.monitor import Monitor
@@ -20,6 +21,7 @@ def learn_weighed(
     order: NDArray[np.int64] | None,
     report: Callable[[int], None],
     monitor: Monitor,
+    sets: LabelSets | None = None,
 ) -> None:
     """Weigh rows by the frequencies so far, and learn them, so many at once that these belong to the same rows.
 
@@ -33,4 +35,4 @@ def learn_weighed(
         which = slice(start, stop)
         with monitor.undisturbed():
             part = learner.frequencies.count_and_weigh(rows.part(start, stop))
-            learner.learn(part, targets[which], weights[which] if len(weights) else weights, None, report)
+            learner.learn(part, targets[which], weights[which] if len(weights) else weights, None, report, sets=sets)

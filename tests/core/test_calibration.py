@@ -118,7 +118,7 @@ def test_no_more_than_the_horizon_counts(n_labels):
     reference.observed = HORIZON - 10
     numbers = numbers_of(learner)
     numbers[0] = HORIZON - 10
-    learner.set_calibration(numbers)
+    learner.set_calibrations([numbers])
     observe_rows(learner, reference, rows, y)
     assert reference.observed == HORIZON
     assert_agrees(learner, reference)

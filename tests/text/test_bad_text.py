@@ -150,7 +150,7 @@ BAD = {  # line: column, token, what is wrong
     "L57-inf": (b"inf 1:1", 1, "inf", "label is not finite"),
     "L57--inf": (b"-inf 1:1", 1, "-inf", "label is not finite"),
     "L57-1e400": (b"1e400 1:1", 1, "1e400", "label out of range"),
-    "L59-multilabel": (b"1,2 1:1", 1, "1,2", "several labels: multilabel data"),
+    "L59-multilabel": (b"1,2 1:1", 1, "1,2", "several labels: `multilabel`"),
     "L60-no-label": (b"1:1 2:2", 1, "1:1", "missing label"),
     "L61-weight": (b"1:0.5 1:1", 1, "1:0.5", "label:weight is not supported"),
     "column-of-bytes": ("\t 1  1:1  2:ü 3".encode(), 11, "2:\xc3\xbc", "not a decimal number"),

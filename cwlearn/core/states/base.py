@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cwlearn._kernels import CALIBRATION_SIZE
 from cwlearn.core.kernel_options import KernelOptions
+from cwlearn.core.label_sets import LabelSets
 from cwlearn.core.rows import Rows
 from cwlearn.core.rule import RuleFields
 from cwlearn.utils.machine import free_memory
@@ -159,10 +160,14 @@ class State(ABC):
         order: NDArray[np.int64],
         rule: KernelRule,
         counts: NDArray[np.void],
+        sets: LabelSets | None = None,
+        calibrations: NDArray[np.float64] | None = None,
     ) -> int:
         """Make one pass over the rows in `order`; return how many were learned.  See `_kernels.learn_rows`.
 
-        `counts` (STATISTICS) is correct at any time, even if the pass is interrupted.
+        `counts` (STATISTICS) is correct at any time, even if the pass is interrupted.  If rows have several labels,
+        their targets are numbers of `sets`, and `calibrations` are those of the labels; only a diagonal state learns
+        that.
         """
 
     @abstractmethod

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cwlearn.core.label_sets import LabelSets
 from cwlearn.core.rows import Rows
 from cwlearn.core.states.base import (
     NONE,
@@ -143,7 +144,10 @@ class DiagonalState(LinearState):
         order: NDArray[np.int64],
         rule: KernelRule,
         counts: NDArray[np.void],
+        sets: LabelSets | None = None,
+        calibrations: NDArray[np.float64] | None = None,
     ) -> int:
+        more = () if sets is None else (*sets, calibrations)
         return learn_rows(
             self.cells.reshape(-1),
             self.average.reshape(-1),
@@ -159,6 +163,7 @@ class DiagonalState(LinearState):
             order,
             rule,
             counts,
+            *more,
         )
 
     def margins(

@@ -41,6 +41,6 @@ def state_bytes(rule: Rule, training: Training, blocks: int, n_features: int) ->
     return DiagonalState.nbytes(n_features, blocks, np.dtype(training.dtype), rule.averaged, rule.half_life > 0)
 
 
-def blocks_of(n_labels: int) -> int:
-    """The number of blocks of weights: two labels share one."""
-    return n_labels if n_labels > 2 else 1
+def blocks_of(n_labels: int, multilabel: bool = False) -> int:
+    """The number of blocks of weights: two labels share one, unless a row may have both."""
+    return max(1, n_labels) if n_labels > 2 or multilabel else 1

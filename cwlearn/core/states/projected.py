@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn._kernels import PROJECTIONS
+from cwlearn.core.label_sets import LabelSets
 from cwlearn.core.rows import Rows
 from cwlearn.core.states.base import NONE, KernelRule, State, scratch_of
 from cwlearn.errors import DataError
@@ -147,7 +148,10 @@ class ProjectedState(State):
         order: NDArray[np.int64],
         rule: KernelRule,
         counts: NDArray[np.void],
+        sets: LabelSets | None = None,
+        calibrations: NDArray[np.float64] | None = None,
     ) -> int:
+        assert sets is None, "a learner refuses several labels a row"
         projected = rule.copy()
         if rule["projection"] != INCLUSIVE:  # for a single weight all projections are the same
             projected["projection"] = PROJECTIONS["kl"]

@@ -1,0 +1,111 @@
+"""Several labels a row: what `predict` and `evaluate` print of them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwlearn.cli.flags import checked
+from cwlearn.core.learner import Learner
+from cwlearn.core.multilabel_metrics import MultiLabelMeasures
+from cwlearn.core.parameters import COUNT
+from cwlearn.core.rows import Rows
+from cwlearn.errors import UsageError
+from cwlearn.text.batch import Batch
+from cwlearn.text.labels import Labels
+from cwlearn.utils.messages import put
+
+USUAL_THRESHOLD = 0.5
+
+
+def add_top(parser: Any) -> None:
+    parser.add_argument(
+        "--top",
+        type=checked(COUNT),
+        metavar=COUNT.form,
+        help="with several labels a row: predict the N most probable labels of each row, the most probable one first",
+    )
+
+
+def check_flags(arguments: argparse.Namespace, learner: Learner) -> None:
+    """Refuse the flags above for a model of one label a row, and where they contradict each other."""
+    given = [name for name in ("threshold", "top") if getattr(arguments, name, None) is not None]
+    if "top" in given and not learner.multilabel:
+        raise UsageError("--top is for a model that was trained with --multilabel")
+    if not learner.multilabel:
+        return
+    if len(given) > 1:
+        raise UsageError("--threshold and --top cannot be used together: --top has always as many labels")
+    if "threshold" in given and not learner.is_calibrated and not learner.rule.probabilistic:
+        raise UsageError(f"this model of {learner.rule.name} has no calibration, hence no chances to compare")
+
+
+def predicted_labels(
+    learner: Learner, rows: Rows, mean: NDArray[np.float64], variance: NDArray[np.float64], threshold: float | None
+) -> NDArray[np.bool_]:
+    """Which labels are predicted."""
+    if threshold is None or threshold == USUAL_THRESHOLD:
+        return np.asarray(learner.chosen(learner.scores(rows, mean, variance)) == 1)
+    return np.asarray(learner.probabilities(rows, mean, variance) >= threshold)
+
+
+def lines_of_labels(
+    learner: Learner,
+    rows: Rows,
+    mean: NDArray[np.float64],
+    variance: NDArray[np.float64],
+    label_names: list[str],
+    arguments: argparse.Namespace,
+) -> list[str]:
+    """The labels of each row, with commas between them."""
+    names = np.array(label_names, object)
+    if arguments.top is not None:
+        scores = learner.scores(rows, mean, variance)
+        order = np.argsort(-scores, axis=1, kind="stable")[:, : arguments.top]
+        return [",".join(names[numbers]) for numbers in order]
+    chosen = predicted_labels(learner, rows, mean, variance, getattr(arguments, "threshold", None))
+    return [",".join(names[has]) for has in chosen]
+
+
+def evaluate_sets(
+    learner: Learner, batches: Iterable[tuple[Batch, Rows]], arguments: argparse.Namespace
+) -> dict[str, Any]:
+    """All metrics of the labels of rows."""
+    measures, labels = MultiLabelMeasures(learner.label_names), Labels.of(learner)
+    probabilistic = learner.rule.probabilistic or learner.is_calibrated
+    for batch, rows in batches:
+        labels.add(batch)
+        assert labels.sets is not None
+        for which, part in learner.parts(rows):
+            true = labels.sets.indicators(batch.labels[which], len(learner.classes))
+            mean, variance = learner.margins(part)
+            measures.add(
+                true,
+                predicted_labels(learner, part, mean, variance, getattr(arguments, "threshold", None)),
+                learner.scores(part, mean, variance),
+                learner.probabilities(part, mean, variance) if probabilistic else None,
+            )
+    return measures.summary(probabilistic)
+
+
+def print_sets(report: dict[str, Any]) -> None:
+    def percent(fraction: float | None) -> str:
+        return "-" if fraction is None else f"{100 * fraction:.2f} %"
+
+    put(f"micro F1 {percent(report['micro_f1'])}, macro F1 {percent(report['macro_f1'])} ({report['rows']:,} rows)")
+    put(f"precision {percent(report['precision'])}, recall {percent(report['recall'])}")
+    best = ", ".join(f"at {k} {percent(part)}" for k, part in report["precision_at"].items())
+    put(f"precision {best}; ranking loss {report['ranking_loss']:.4f}")
+    exact = percent(report["exact_rows"])
+    put(f"wrong decisions {percent(report['hamming_loss'])}; all labels are right in {exact} of the rows")
+    if report["log_loss"] is not None:
+        put(f"log loss {report['log_loss']:.4f} of a decision")
+    put()
+    put(f"{'label':>10} {'rows':>10} {'precision':>10} {'recall':>10} {'F1':>10}")
+    for name, counts in report["labels"].items():
+        numbers = " ".join(f"{percent(counts[column]):>10}" for column in ("precision", "recall", "f1"))
+        put(f"{name:>10} {counts['rows']:10,} {numbers}")

@@ -1,0 +1,201 @@
+"""Several labels a row on the command line: train, predict, evaluate, inspect, resume and merge."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score, hamming_loss, label_ranking_loss, log_loss, precision_score
+
+import cwlearn as package
+from cwlearn.core import merging, model_file
+from cwlearn.core.multilabel_metrics import MultiLabelMeasures, ranking_losses
+from tests.core.test_multilabel import numbers
+from tests.text.test_set_labels import svmlight
+from tests.text_cases import fail, succeed
+
+
+@pytest.fixture
+def data(tmp_path):
+    path = tmp_path / "a.svm"
+    path.write_bytes(svmlight(500, 6))
+    return path
+
+
+@pytest.fixture
+def model(data, tmp_path):
+    succeed("train", data, "-m", tmp_path / "m.npz", "--multilabel", "-q")
+    return tmp_path / "m.npz"
+
+
+def indicators(data, model):
+    """The true labels, and the estimator of the model."""
+    lines = data.read_text().splitlines()
+    estimator = package.load(model)
+    labels = [line.partition(" ")[0] for line in lines]
+    sets = [{int(label) for label in text.split(",") if text} for text in labels]
+    return np.array([[label in has for label in estimator.classes_] for has in sets]), estimator
+
+
+def rows_of(data, estimator):
+    text = "".join(f"0 {line.partition(' ')[2]}\n" for line in data.read_text().splitlines())
+    path = data.with_suffix(".plain")
+    path.write_text(text)
+    return package.read_svmlight(path, n_features=estimator.n_features_in_)[0]
+
+
+def test_train_says_what_it_did(data, tmp_path):
+    report = succeed("train", data, "-m", tmp_path / "m.npz", "--multilabel", "--json").json
+    assert report["task"] == "multilabel"
+    assert report["algorithm"] == "arow"
+    assert report["labels"] == ["0", "1", "2", "3", "4", "5"]
+    assert report["race"] is None
+    assert 0 < report["progressive_error"] < 0.5
+
+
+def test_predict_prints_the_labels_of_each_row(data, model):
+    _, estimator = indicators(data, model)
+    X = rows_of(data, estimator)
+    lines = succeed("predict", data, "-m", model).out.splitlines()
+    assert lines == [",".join(map(str, labels)) for labels in estimator.predict_labels(X)]
+    assert "" in lines, "a row may have no label"
+    probabilities = estimator.predict_proba(X)
+    lines = succeed("predict", data, "-m", model, "--threshold", "0.2").out.splitlines()
+    assert [line.count(",") + bool(line) for line in lines] == (probabilities >= 0.2).sum(axis=1).tolist()
+    best = np.argsort(-estimator.decision_function(X), axis=1, kind="stable")[:, :2]
+    lines = succeed("predict", data, "-m", model, "--top", "2").out.splitlines()
+    assert lines == [",".join(map(str, labels)) for labels in best]
+    first, *lines = succeed("predict", data, "-m", model, "--proba").out.splitlines()
+    assert first == "labels 0 1 2 3 4 5"
+    found = [[*map(float, line.split(" ")[1:])] for line in lines]
+    np.testing.assert_allclose(found, probabilities, rtol=1e-8)
+    first, *lines = succeed("predict", data, "-m", model, "--margin").out.splitlines()
+    assert first == "labels 0 1 2 3 4 5"
+    assert len(lines[0].split(" ")) == 13
+
+
+def test_rows_without_labels_are_predicted_alike(data, model, tmp_path):
+    plain = tmp_path / "b.svm"
+    plain.write_text("".join(f"{line.partition(' ')[2]}\n" for line in data.read_text().splitlines()))
+    expected = succeed("predict", data, "-m", model).out
+    assert succeed("predict", plain, "-m", model).out == expected
+    assert succeed("predict", plain, "-m", model, "--no-labels").out == expected
+
+
+@pytest.mark.parametrize("words", [[], ["--threshold", "0.3"]])
+def test_evaluate_agrees_with_scikit_learn(words, data, model):
+    true, estimator = indicators(data, model)
+    X = rows_of(data, estimator)
+    report = succeed("evaluate", data, "-m", model, "--json", *words).json
+    scores, probabilities = estimator.decision_function(X), estimator.predict_proba(X)
+    predicted = probabilities >= 0.3 if words else scores > 0
+    assert report["rows"] == 500
+    assert report["micro_f1"] == pytest.approx(f1_score(true, predicted, average="micro"))
+    assert report["macro_f1"] == pytest.approx(f1_score(true, predicted, average="macro", zero_division=0))
+    assert report["precision"] == pytest.approx(precision_score(true, predicted, average="micro"))
+    assert report["hamming_loss"] == pytest.approx(hamming_loss(true, predicted))
+    assert report["ranking_loss"] == pytest.approx(label_ranking_loss(true, scores))
+    assert report["exact_rows"] == pytest.approx((true == predicted).all(axis=1).mean())
+    assert report["log_loss"] == pytest.approx(log_loss(true.ravel(), probabilities.ravel()))
+    for k in (1, 3, 5):
+        best = np.argsort(-scores, axis=1)[:, :k]
+        assert report["precision_at"][str(k)] == pytest.approx(np.take_along_axis(true, best, axis=1).mean())
+    text = succeed("evaluate", data, "-m", model, *words).out
+    assert text.startswith(f"micro F1 {100 * report['micro_f1']:.2f} %, macro F1")
+    assert len(text.splitlines()) == 13
+
+
+def test_equal_scores_are_in_the_wrong_order():
+    true = np.array([[True, False, False], [True, True, True], [False, False, False], [False, True, False]])
+    scores = np.array([[1.0, 1.0, 0.0], [0, 1, 2], [0, 1, 2], [5, 5, 5]])
+    assert ranking_losses(true, scores).tolist() == [0.5, 0.0, 0.0, 1.0]
+    assert ranking_losses(true, scores).mean() == label_ranking_loss(true, scores)
+
+
+def test_a_label_that_never_occurs_counts_as_0_in_the_macro_f1():
+    measures = MultiLabelMeasures(["a", "b"])
+    measures.add(np.array([[True, False]]), np.array([[True, False]]), np.array([[1.0, -1.0]]))
+    summary = measures.summary(False)
+    assert (summary["micro_f1"], summary["macro_f1"], summary["labels"]["b"]["f1"]) == (1.0, 0.5, None)
+
+
+def test_inspect_knows_the_labels(model):
+    facts = succeed("inspect", model, "--json", "--top", "2").json
+    assert facts["task"] == "multilabel"
+    assert [*facts["calibrations"]] == facts["labels"] == ["0", "1", "2", "3", "4", "5"]
+    assert len(facts["intercept"]) == 6
+    assert [weight["label"] for weight in facts["weights"]] == [name for name in facts["labels"] for _ in range(2)]
+    assert "several    labels a row: 6, each with a calibration of its own" in succeed("inspect", model).out
+
+
+def test_a_resumed_model_goes_on_with_the_same_bits(data, tmp_path):
+    lines = data.read_bytes().splitlines(keepends=True)
+    for name, part in (("first.svm", lines[:200]), ("rest.svm", lines[200:])):
+        (tmp_path / name).write_bytes(b"".join(part))
+    flags = ["--epochs", "1", "-q", "-a", "scw"]
+    labels = ["--labels", "0,1,2,3,4,5"]
+    succeed("train", data, "-m", tmp_path / "whole.npz", "--multilabel", *flags)
+    succeed("train", tmp_path / "first.svm", "-m", tmp_path / "part.npz", "--multilabel", *flags, *labels)
+    succeed("train", tmp_path / "rest.svm", "-m", tmp_path / "all.npz", "--resume", tmp_path / "part.npz", *flags)
+    whole, resumed = (model_file.load(tmp_path / f"{name}.npz") for name in ("whole", "all"))
+    assert numbers(whole) == numbers(resumed)
+    assert resumed.multilabel
+
+
+def test_parts_are_merged(data, tmp_path):
+    lines = data.read_bytes().splitlines(keepends=True)
+    for name, part in (("a", lines[::2]), ("b", lines[1::2])):
+        (tmp_path / f"{name}.svm").write_bytes(b"".join(part))
+        words = ["-m", tmp_path / f"{name}.npz", "--multilabel", "-q", "--labels", "0,1,2,3,4,5"]
+        succeed("train", tmp_path / f"{name}.svm", *words)
+    succeed("merge", tmp_path / "a.npz", tmp_path / "b.npz", "-m", tmp_path / "both.npz")
+    both, *parts = (model_file.load(tmp_path / f"{name}.npz") for name in ("both", "a", "b"))
+    assert both.multilabel
+    assert numbers(both) == numbers(merging.merge(zip("ab", parts, strict=True), "posterior"))
+
+
+def test_json_lists_are_trained_and_evaluated(tmp_path):
+    path = tmp_path / "a.jsonl"
+    records = [{"t": "good film", "topics": ["a", "b"]}, {"t": "bad", "topics": []}, {"t": "film", "topics": "b"}]
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in 20 * records))
+    names = ["--text", "t", "--label", "topics"]
+    succeed("train", path, "-m", tmp_path / "m.npz", "--multilabel", *names)
+    assert succeed("predict", path, "-m", tmp_path / "m.npz").out.splitlines()[:3] == ["a,b", "", "b"]
+    assert succeed("evaluate", path, "-m", tmp_path / "m.npz", "--json").json["micro_f1"] == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--multilabel", "--epochs", "auto"], "--epochs auto is not for --multilabel"),
+        (["--multilabel", "--class-weight", "balanced"], "--class-weight is for one label a row"),
+        (["--multilabel", "--covariance", "full"], "need --covariance diagonal"),
+        (["--multilabel", "--task", "regression"], "a regression has none"),
+        (["--multilabel", "--workers", "2"], "--multilabel is not for several workers"),
+    ],
+)
+def test_what_does_not_go_with_several_labels_is_bad_usage(words, message, data, tmp_path):
+    assert message in fail("train", data, "-m", tmp_path / "m.npz", *words, status=2)
+
+
+def test_one_label_a_row_and_several_are_not_mixed_up(data, model, tmp_path):
+    plain = tmp_path / "plain.svm"
+    plain.write_text("1,2 1:1\n")
+    assert "--multilabel" in fail("train", plain, "-m", tmp_path / "one.npz")
+    plain.write_text("1 1:1\n2 2:1\n")
+    succeed("train", plain, "-m", tmp_path / "one.npz", "-q")
+    message = fail("predict", plain, "-m", tmp_path / "one.npz", "--top", "2", status=2)
+    assert "is for a model that was trained with --multilabel" in message
+    assert "several labels a row take a number" in fail("predict", data, "-m", model, "--threshold", "f1", status=2)
+    assert "cannot be used together" in fail("predict", data, "-m", model, "--top", "2", "--threshold", "0.3", status=2)
+    message = fail("train", data, "-m", tmp_path / "x.npz", "--resume", tmp_path / "one.npz", "--multilabel")
+    assert "one label a row, not --multilabel" in message
+    assert "several labels a row" in fail("merge", model, tmp_path / "one.npz", "-m", tmp_path / "x.npz")
+    assert "label 7 is not one of the labels" in fail("evaluate", _with_label_7(tmp_path), "-m", model)
+
+
+def _with_label_7(tmp_path):
+    path = tmp_path / "seven.svm"
+    path.write_text("1,7 1:1\n")
+    return path
