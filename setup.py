@@ -39,6 +39,7 @@ KERNEL_PARTS = [
     "_exact_labels.pxi",
     "_label_row.pxi",
     "_label_scores.pxi",
+    "_one_row.pxi",
     "_rules.pxd",
     "_scores.h",
     "_squares.pxd",

@@ -41,6 +41,16 @@ def margin_rows(
     inclusive: bool,
     blocks: int,
 ) -> None: ...
+def measure_row(
+    cells: NDArray[Any],
+    indices: NDArray[Any],
+    values: NDArray[Any],
+    mean: NDArray[np.float64],
+    variance: NDArray[np.float64],
+    bias: float,
+    inclusive: bool,
+    blocks: int,
+) -> tuple[float, float, float] | None: ...
 def check_rows(
     squares: NDArray[np.float64],
     indptr: NDArray[np.int64],

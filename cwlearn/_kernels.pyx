@@ -7,6 +7,7 @@ two labels.  The callers (`core.rows.Rows`, `core.states.diagonal.DiagonalState`
 from libc.math cimport NAN, isfinite
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
 
 from cwlearn._averages cimport add_to_average, lag_of, prefetch_averages
 from cwlearn._calibration cimport CALIBRATION_DOUBLES, Calibration, is_observed, observe_labels, observe_two
@@ -318,6 +319,23 @@ def margin_rows(
         as_before(before)
 
 
+cdef inline bint columns_rise(const index_t* columns, Py_ssize_t n) noexcept nogil:
+    """Whether each column is larger than the one before it."""
+    cdef bint disordered = False
+    cdef Py_ssize_t k
+    for k in range(1, n):
+        disordered |= columns[k] <= columns[k - 1]
+    return not disordered
+
+
+cdef inline bint columns_exist(const index_t* columns, Py_ssize_t n, int64_t n_features) noexcept nogil:
+    cdef Py_ssize_t k
+    for k in range(n):
+        if not 0 <= columns[k] < n_features:
+            return False
+    return True
+
+
 def check_rows(
     double[::1] squares, const int64_t[::1] indptr, const index_t[::1] indices, const floating[::1] values,
     int64_t n_features,
@@ -326,35 +344,32 @@ def check_rows(
 
     Canonical means that the columns of every row rise strictly.  `indptr` must be sound already.
     """
-    cdef Py_ssize_t row, k, start, stop
+    cdef Py_ssize_t row, start, stop
     cdef Py_ssize_t n_rows = squares.shape[0]
     cdef bint canonical = True
-    cdef bint disordered
     cdef unsigned int before
     with nogil:
         before = keep_subnormals()
         for row in range(n_rows):
             start = indptr[row]
             stop = indptr[row + 1]
-            disordered = False
-            for k in range(start + 1, stop):
-                disordered |= indices[k] <= indices[k - 1]
-            if disordered:
+            if stop == start:
+                squares[row] = 0
+                continue
+            if not columns_rise(&indices[start], stop - start):
                 canonical = False
-                for k in range(start, stop):
-                    if not 0 <= indices[k] < n_features:
-                        break
-                else:
-                    k = -1
-                if k >= 0:
+                if not columns_exist(&indices[start], stop - start, n_features):
                     break
-            elif stop > start and not (indices[start] >= 0 and indices[stop - 1] < n_features):
+            elif not (indices[start] >= 0 and indices[stop - 1] < n_features):
                 break
-            squares[row] = squared_length(&values[0] + start, stop - start) if stop > start else 0
+            squares[row] = squared_length(&values[start], stop - start)
         else:
             row = -1
         as_before(before)
     return row, canonical
+
+
+include "_one_row.pxi"
 
 
 def runs_v3():

@@ -16,13 +16,14 @@ from cwlearn.core.model import Model
 from cwlearn.core.parameters import plain
 from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
-from cwlearn.core.states.base import ALL_FRESH, NONE, KernelRule, LinearState
+from cwlearn.core.states.base import ALL_FRESH, NONE, KernelRule, LinearState, copy_of_counts
 from cwlearn.core.training import Plan, Training, check_class_weight, check_update
 from cwlearn.errors import DataError, listed
 
 # Work between two looks at signals and the progress bar, in nonzeros: long enough to cost nothing, short enough for
 # Ctrl-C.
 BLOCK_EFFORT = 1 << 24
+FIRST_ROW: NDArray[np.int64] = np.zeros(1, np.int64)
 EXACT_TOLERANCE = 1e-12  # of the exact update of several labels: relative error of its step
 EXACT_SWEEPS = 100  # the most iterations of the exact update; it seldom needs more than ten
 
@@ -160,16 +161,19 @@ class Learner(Model):
         A row that cannot be learned is an error that names it; the rows before it have been learned.  A second thread
         that learns with the same learner waits for its turn.
         """
+        single = rows.n_rows == 1
         if order is None:
-            order = np.arange(rows.n_rows)
+            order = FIRST_ROW if single else np.arange(rows.n_rows)
         rule = self._kernel_rule(settled)
-        block = self.rows_at_once(rows)
+        block = len(order) if single else self.rows_at_once(rows)
         with self.lock:
             self._begin_at_target(targets, weights, order)
             self.unfinished = None  # an unfinished run cannot be resumed after other rows
             for start in range(0, len(order), block):
                 piece = order[start : start + block]
-                counts = self._counts.copy()  # other threads read the old ones, and later the new ones, as a whole
+                counts = copy_of_counts(
+                    self._counts
+                )  # other threads read the old ones, and later the new ones, as a whole
                 try:
                     done = self.state.learn(rows, targets, weights, fresh, piece, rule, counts)
                 finally:
@@ -193,7 +197,15 @@ class Learner(Model):
         return min(self.training.n_constraints or self.state.blocks, self.state.blocks)
 
     def _kernel_rule(self, settled: bool) -> KernelRule:
-        """The rule as the kernel takes it."""
+        """The rule as the kernel takes it; kept as long as the options are the same objects."""
+        made_of = (self.rule, self.training, settled)
+        kept = self.kept.get("rule")
+        if kept is None or any(old is not new for old, new in zip(kept[0], made_of, strict=True)):
+            kept = self.kept["rule"] = made_of, self._new_kernel_rule(settled)
+        rule: KernelRule = kept[1]
+        return rule
+
+    def _new_kernel_rule(self, settled: bool) -> KernelRule:
         return KernelRule(
             **self.rule.kernel_fields(),
             bias=self.bias,

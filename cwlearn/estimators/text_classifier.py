@@ -19,15 +19,18 @@ from sklearn.utils.metaestimators import available_if
 from cwlearn.core import model_file
 from cwlearn.core.frequencies import Frequencies
 from cwlearn.core.learner import Learner
+from cwlearn.core.one_row import Parts
 from cwlearn.core.parameters import require
 from cwlearn.core.rows import Rows, as_rows
 from cwlearn.core.text_options import BITS, DEFAULT_BITS, DEFAULT_PATTERN, OF_FILES, TextOptions
 from cwlearn.core.training import row_dtype
 from cwlearn.estimators.auto import AutoClassifier
 from cwlearn.estimators.classifier import LinearClassifier
+from cwlearn.estimators.one_row import OneRowClassifier
 from cwlearn.estimators.vectorizer import HashingVectorizer
 from cwlearn.text.documents import settings_of
 from cwlearn.text.hashing import HashingSettings
+from cwlearn.text.one_document import parts_of_text, row_of_text
 from cwlearn.text.records_in_memory import rows_of_records
 
 
@@ -47,7 +50,7 @@ def _classifier_has(name: str) -> Any:
     return lambda self: hasattr(getattr(self, "classifier_", None) or self._new_classifier(), name)
 
 
-class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TextClassifier(ClassifierMixin, BaseEstimator, OneRowClassifier):  # type: ignore[misc]
     r"""Classify documents: hashed n-grams, and a linear classifier of this package.
 
     The model knows how its documents became rows: `save` writes it, `cwlearn.load` and the command line read it.  The
@@ -166,6 +169,19 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise
         return self._adopt(classifier, frequencies)
 
+    def learn_one(self, text: str, label: Any) -> Self:
+        """Learn from one text and its label, as `partial_fit` does; `fit` or `partial_fit` comes first."""
+        classifier, learner = self._fitted, self._learner
+        self._check_fields(classifier)
+        parts = parts_of_text(text, learner, count=True)
+        try:
+            classifier._learn_parts(parts, label)
+        except Exception:
+            if learner.frequencies is not None:
+                learner.frequencies.forget(row_of_text(text, learner))
+            raise
+        return self
+
     def _new_classifier(self) -> LinearClassifier:
         # Beside rows of the length 1 an intercept is long.
         classifier = AutoClassifier(fit_intercept=False) if self.classifier is None else self.classifier
@@ -244,6 +260,13 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def _learner(self) -> Learner:
         return self._fitted._learner
+
+    @property
+    def _model(self) -> Learner:
+        return self._learner
+
+    def _parts(self, x: Any) -> Parts:
+        return parts_of_text(x, self._learner)
 
     @property
     def classes_(self) -> NDArray[Any]:

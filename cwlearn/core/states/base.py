@@ -57,6 +57,11 @@ STATISTICS = np.dtype(
 )
 
 
+def copy_of_counts(counts: NDArray[np.void]) -> NDArray[np.void]:
+    """A copy of STATISTICS, byte by byte: field by field takes five times as long."""
+    return counts.view(np.uint8).copy().view(STATISTICS)
+
+
 def scratch_of(longest: int, blocks: int, constraints: int = 1) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Scratch memory of the kernel for a row of up to `longest` features, or for the blocks of a difference vector.
 
