@@ -74,7 +74,7 @@ def _flaw_in_mapping(x: Mapping[Any, Any], model: Model) -> DataError | None:
             return DataError(f"the model has no feature {key!r:.80}")
         if model.feature_names is None and (not hasattr(key, "__index__") or abs(index(key)) >= 2**63):
             return DataError(f"expected numbers of columns as the keys of a dictionary, got {key!r:.80}")
-        if not isinstance(value, (int, float, np.bool_, np.integer, np.floating)) or abs(value) >= 2**63:
+        if not isinstance(value, (float, np.bool_, np.number)) and not (isinstance(value, int) and abs(value) < 2**63):
             return DataError(
                 f"expected finite numbers as the values of a dictionary, got {value!r:.80} for {key!r:.80}"
             )
