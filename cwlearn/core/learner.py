@@ -165,15 +165,13 @@ class Learner(Model):
         if order is None:
             order = FIRST_ROW if single else np.arange(rows.n_rows)
         rule = self._kernel_rule(settled)
-        block = len(order) if single else self.rows_at_once(rows)
+        block = max(1, len(order)) if single else self.rows_at_once(rows)
         with self.lock:
             self._begin_at_target(targets, weights, order)
             self.unfinished = None  # an unfinished run cannot be resumed after other rows
             for start in range(0, len(order), block):
                 piece = order[start : start + block]
-                counts = copy_of_counts(
-                    self._counts
-                )  # other threads read the old ones, and later the new ones, as a whole
+                counts = copy_of_counts(self._counts)  # other threads read the old ones or the new ones, as a whole
                 try:
                     done = self.state.learn(rows, targets, weights, fresh, piece, rule, counts)
                 finally:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from cwlearn.core import one_row
+from cwlearn.core.explaining import TOP, Explanation, explain
 from cwlearn.core.learner import Learner
 from cwlearn.core.one_row import Parts
 from cwlearn.errors import DataError
@@ -24,6 +26,16 @@ class OneRow:
     def _parts(self, x: Any) -> Parts:
         """The columns and values of a row."""
         return one_row.parts_of(x, self._model)
+
+    def explain(self, x: Any, top: int = TOP) -> Explanation:
+        """Explain the answer for one row: what each of its features adds to the margin.
+
+        x is what `predict_one` takes.  The `Explanation` prints the `top` contributions that matter most, and is a
+        table in a notebook; its `contributions` have all of them.  With several labels, they are those to the margin of
+        the predicted label over the runner-up.
+        """
+        model = self._model
+        return explain(model, one_row.row_of_parts(self._parts(x), model), feature_name(model), top)
 
 
 class OneRowClassifier(OneRow):
@@ -42,6 +54,12 @@ class OneRowClassifier(OneRow):
         """Return the chance of each label of one row, by label; see `predict_one` and `predict_proba`."""
         model = self._model
         return dict(zip(labels_of(model), one_row.probabilities(self._parts(x), model), strict=True))
+
+
+def feature_name(model: Learner) -> Callable[[int], str]:
+    """A function from a column to the name of its feature."""
+    names = model.feature_names
+    return str if names is None else lambda column: str(names[column])
 
 
 def labels_of(model: Learner) -> list[Any]:

@@ -17,6 +17,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 
 from cwlearn.core import model_file
+from cwlearn.core.explaining import TOP, Explanation
 from cwlearn.core.frequencies import Frequencies
 from cwlearn.core.learner import Learner
 from cwlearn.core.one_row import Parts
@@ -29,6 +30,7 @@ from cwlearn.estimators.classifier import LinearClassifier
 from cwlearn.estimators.one_row import OneRowClassifier
 from cwlearn.estimators.vectorizer import HashingVectorizer
 from cwlearn.text.documents import settings_of
+from cwlearn.text.explaining import explain_text
 from cwlearn.text.hashing import HashingSettings
 from cwlearn.text.one_document import parts_of_text, row_of_text
 from cwlearn.text.records_in_memory import rows_of_records
@@ -283,6 +285,14 @@ class TextClassifier(ClassifierMixin, BaseEstimator, OneRowClassifier):  # type:
     def predict_proba(self, texts: Any) -> NDArray[np.float64]:
         """Return the chance of each label, by text."""
         return self._fitted.predict_proba(self._scored(texts))
+
+    def explain(self, x: Any, top: int = TOP) -> Explanation:
+        """Explain the answer for one text: what each of its n-grams adds to the margin.
+
+        The `Explanation` prints the `top` contributions that matter most, and shades the words of the text in a
+        notebook; its `contributions` have all of them.
+        """
+        return explain_text(self._learner, x, top)
 
     @available_if(_classifier_has("label_distribution"))  # type: ignore[untyped-decorator]
     def label_distribution(

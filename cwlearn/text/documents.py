@@ -132,6 +132,11 @@ class DocumentParser:
                 counts[text] = counts.get(text, 0) + count
         return found
 
+    def text_of(self, chunk: Chunk) -> str:
+        """The text of the first record of a chunk; that of several fields as one text."""
+        buffers = Buffers(chunk.text)
+        return self._documents(self._split(chunk, buffers, 0).fields.where(slice(1)), buffers)[0].decode()
+
     def _field_names(self, fields: Fields) -> Counter[bytes]:
         """How often the features of further fields occur."""
         counts: Counter[bytes] = Counter()
