@@ -29,9 +29,8 @@ from cwlearn.estimators.auto import AutoClassifier
 from cwlearn.estimators.classifier import LinearClassifier
 from cwlearn.estimators.one_row import OneRowClassifier
 from cwlearn.estimators.vectorizer import HashingVectorizer
-from cwlearn.text.documents import settings_of
 from cwlearn.text.explaining import explain_text
-from cwlearn.text.hashing import HashingSettings
+from cwlearn.text.hashing import HashingSettings, settings_of
 from cwlearn.text.one_document import parts_of_text, row_of_text
 from cwlearn.text.records_in_memory import rows_of_records
 

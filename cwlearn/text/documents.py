@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn.core.rows import Rows
-from cwlearn.core.text_options import OF_FILES, TextOptions
+from cwlearn.core.text_options import TextOptions
 from cwlearn.errors import DataError
 from cwlearn.text import record_errors
 from cwlearn.text._fields import add_fields, columns_of
@@ -29,25 +29,12 @@ from cwlearn.text._records import (
 )
 from cwlearn.text.batch import NO_INDEX, Batch, Buffers, intern_labels, unfit_labels
 from cwlearn.text.chunks import Chunk
-from cwlearn.text.hashing import Documents, Hasher, HashingSettings, documents_in
+from cwlearn.text.hashing import Documents, Hasher, documents_in, settings_of
 from cwlearn.text.record_errors import RecordFlaw
 from cwlearn.text.records import LEAST_RECORDS, Fields, RecordFormat
 from cwlearn.text.svmlight_errors import DECIMAL
 
 BYTES_A_RECORD = 256  # a first guess
-
-
-def settings_of(options: TextOptions, hash_bits: int) -> HashingSettings:
-    """The settings of a model.  Signs would make words cancel out that share a column, and their names ambiguous.
-
-    With `idf`, values are weighed and rows are normed later, in the order of the stream (`Frequencies`).
-    """
-    settings = asdict(options)
-    for name in OF_FILES:
-        settings.pop(name)
-    if settings.pop("idf"):
-        settings["norm"] = None
-    return HashingSettings(**settings, n_features=1 << hash_bits, alternate_sign=False)
 
 
 @dataclass

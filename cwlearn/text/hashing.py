@@ -7,12 +7,13 @@ documents in which a capital sigma depends on its neighbours.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cwlearn.core.text_options import OF_FILES, TextOptions
 from cwlearn.text._hashing import (
     ANALYZERS,
     BAD_UTF8,
@@ -76,6 +77,19 @@ class HashingSettings:
             raise ValueError(f"`ngram_range` must be two numbers, 1 <= low <= high, got {self.ngram_range!r}")
         if not 1 <= self.n_features < 2**31:
             raise ValueError(f"`n_features` must be between 1 and 2147483647, got {self.n_features!r}")
+
+
+def settings_of(options: TextOptions, hash_bits: int) -> HashingSettings:
+    """The settings of a model.  Signs would make words cancel out that share a column, and their names ambiguous.
+
+    With `idf`, values are weighed and rows are normed later, in the order of the stream (`Frequencies`).
+    """
+    settings = asdict(options)
+    for name in OF_FILES:
+        settings.pop(name)
+    if settings.pop("idf"):
+        settings["norm"] = None
+    return HashingSettings(**settings, n_features=1 << hash_bits, alternate_sign=False)
 
 
 class ArraySource(Protocol):

@@ -102,7 +102,7 @@ def test_evidence_grows_with_what_was_learned_of_a_row():
 @pytest.mark.parametrize("options", [{}, {"analyzer": "char_wb", "ngram_range": (2, 3)}, {"idf": False}], ids=str)
 @pytest.mark.parametrize("labels", [["spam", "ham", "spam", "ham"], ["a", "b", "c", "d"]], ids=["two", "four"])
 def test_words_of_a_text_are_those_of_the_document(options, labels):
-    model = TextClassifier(AROWClassifier(random_state=0), **options).fit(TEXTS * 3, labels * 3)
+    model = TextClassifier(AROWClassifier(random_state=0), **options, hash_bits=16).fit(TEXTS * 3, labels * 3)
     text = "Free, FREE lunch\nwith Zoë"
     found = model.explain(text)
     total = found.intercept + math.fsum(item.amount for item in found.contributions)
@@ -118,7 +118,7 @@ def test_words_of_a_text_are_those_of_the_document(options, labels):
 
 
 def test_what_is_shown_is_the_top_and_the_rest_is_named_as_a_sum():
-    model = TextClassifier(AROWClassifier(random_state=0)).fit(TEXTS * 3, ["spam", "ham"] * 6)
+    model = TextClassifier(AROWClassifier(random_state=0), hash_bits=16).fit(TEXTS * 3, ["spam", "ham"] * 6)
     found = model.explain("win the free budget meeting", top=2)
     assert len(found.shown) == 2
     lines = str(found).splitlines()

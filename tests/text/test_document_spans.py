@@ -9,8 +9,7 @@ import pytest
 
 from cwlearn.core.text_options import TextOptions
 from cwlearn.text.document_spans import Document
-from cwlearn.text.documents import settings_of
-from cwlearn.text.hashing import Hasher
+from cwlearn.text.hashing import Hasher, settings_of
 
 LETTERS = "abAB Éé İıΣσς ßﬁ  \t\n,.'한글日本_0٣ǅ\u0301"
 
