@@ -24,7 +24,7 @@ def learn_rows(
     fresh: NDArray[np.uint8],
     order: NDArray[np.int64],
     rule: KernelRule,
-    counts: NDArray[np.void],
+    counts: NDArray[np.uint8],
 ) -> int: ...
 def margin_rows(
     mean: NDArray[np.float64],

@@ -71,6 +71,13 @@ cdef Py_ssize_t ROWS_AHEAD = 8
 cdef size_t CACHE_BYTES = 1 << 19
 
 
+cdef Statistics* statistics_in(uint8_t[::1] counts) except NULL:
+    """Bytes as what they are: NumPy would describe the fields of a struct in each call, which takes microseconds."""
+    if counts.shape[0] != sizeof(Statistics) or <size_t> &counts[0] % sizeof(double):
+        raise ValueError("counts must be the bytes of a Statistics")
+    return <Statistics*> &counts[0]
+
+
 cdef inline Row new_row(double[:, ::1] scratch) noexcept nogil:
     """A row with room for scratch.shape[1] entries, the intercept included."""
     return Row(&scratch[0, 0], &scratch[1, 0], &scratch[2, 0], &scratch[3, 0], 0)
@@ -158,11 +165,12 @@ def learn_rows(
     floating[::1] cells, double[::1] average, double[:, ::1] scratch, int64_t[:, ::1] places,
     const int64_t[::1] indptr, const index_t[::1] indices, const floating[::1] values, const double[::1] squares,
     const double[::1] targets, const double[::1] weights, const uint8_t[::1] fresh, const int64_t[::1] order, Rule rule,
-    Statistics[::1] counts,
+    uint8_t[::1] counts,
 ):
     """Learn from the rows in `order`, one after the other, in place; return how many were done.
 
-    The weights and `counts` (a single Statistics) change together: no signal handler of Python can run between them.
+    The weights and `counts` (the bytes of a Statistics) change together: no signal handler of Python can run between
+    them.
 
     average   per mean, the sum over updates of (rounds before it) * (change of the mean); empty if not wanted
     scratch   four lines, as long as the longest row and the intercept; with more than two labels, five lines and
@@ -187,7 +195,8 @@ def learn_rows(
     cdef double square, scale, C, shift, spread
     cdef double weight = 1
     cdef double l1 = rule.threshold
-    cdef Statistics statistics = counts[0]
+    cdef Statistics* total = statistics_in(counts)
+    cdef Statistics statistics = total[0]
     cdef Calibration* known = <Calibration*> &statistics.calibration[0]
     cdef bint by_length = blocks > 1 or rule.projection in (FIXED, INCLUSIVE, PROXIMAL, DUAL)
     cdef bint observes
@@ -260,7 +269,7 @@ def learn_rows(
                 statistics.squares += square
             else:
                 t = order.shape[0]
-            counts[0] = statistics
+            total[0] = statistics
             as_before(before)
     finally:
         free(space.scores)
@@ -317,23 +326,6 @@ def margin_rows(
             for z in range(blocks):
                 mean[i * blocks + z] = scores[z]
         as_before(before)
-
-
-cdef inline bint columns_rise(const index_t* columns, Py_ssize_t n) noexcept nogil:
-    """Whether each column is larger than the one before it."""
-    cdef bint disordered = False
-    cdef Py_ssize_t k
-    for k in range(1, n):
-        disordered |= columns[k] <= columns[k - 1]
-    return not disordered
-
-
-cdef inline bint columns_exist(const index_t* columns, Py_ssize_t n, int64_t n_features) noexcept nogil:
-    cdef Py_ssize_t k
-    for k in range(n):
-        if not 0 <= columns[k] < n_features:
-            return False
-    return True
 
 
 def check_rows(

@@ -1,6 +1,23 @@
 """One row by itself, for callers to whom microseconds matter: a part of `_kernels.pyx`."""
 
 
+cdef inline bint columns_rise(const index_t* columns, Py_ssize_t n) noexcept nogil:
+    """Whether each column is larger than the one before it."""
+    cdef bint disordered = False
+    cdef Py_ssize_t k
+    for k in range(1, n):
+        disordered |= columns[k] <= columns[k - 1]
+    return not disordered
+
+
+cdef inline bint columns_exist(const index_t* columns, Py_ssize_t n, int64_t n_features) noexcept nogil:
+    cdef Py_ssize_t k
+    for k in range(n):
+        if not 0 <= columns[k] < n_features:
+            return False
+    return True
+
+
 def measure_row(
     const floating[::1] cells, const index_t[::1] indices, const floating[::1] values, double[::1] mean,
     double[::1] variance, double bias, bint inclusive, Py_ssize_t blocks,

@@ -196,12 +196,11 @@ class Learner(Model):
 
     def _kernel_rule(self, settled: bool) -> KernelRule:
         """The rule as the kernel takes it; kept as long as the options are the same objects."""
-        made_of = (self.rule, self.training, settled)
-        kept = self.kept.get("rule")
-        if kept is None or any(old is not new for old, new in zip(kept[0], made_of, strict=True)):
-            kept = self.kept["rule"] = made_of, self._new_kernel_rule(settled)
-        rule: KernelRule = kept[1]
-        return rule
+        rule, training, kept = self.rule, self.training, self.kept.get("rule")
+        if kept is None or kept[0] is not rule or kept[1] is not training or kept[2] is not settled:
+            kept = self.kept["rule"] = rule, training, settled, self._new_kernel_rule(settled)
+        kernel_rule: KernelRule = kept[3]
+        return kernel_rule
 
     def _new_kernel_rule(self, settled: bool) -> KernelRule:
         return KernelRule(

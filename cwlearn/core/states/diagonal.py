@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cwlearn.core.rows import Rows
 from cwlearn.core.states.base import (
+    BYTES,
     NONE,
     Arrays,
     KernelRule,
@@ -130,7 +131,7 @@ class DiagonalState(LinearState):
             fresh,
             order,
             rule,
-            counts,
+            counts.view(BYTES),
         )
 
     def margins(
