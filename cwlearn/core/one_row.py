@@ -52,9 +52,7 @@ def _parts_of_mapping(x: Mapping[Any, Any], model: Model) -> Parts:
         if names is None:
             columns = np.array([index(key) for key in x], np.int64)
         else:
-            number_of = model.kept.get("columns")
-            if number_of is None:
-                number_of = model.kept["columns"] = {name: number for number, name in enumerate(names.tolist())}
+            number_of = _columns_by_name(model)
             columns = np.array([number_of[key] for key in x], np.int64)
         values = np.array([*x.values()])
         if values.dtype.kind not in "biuf" or values.ndim != 1:
@@ -67,10 +65,20 @@ def _parts_of_mapping(x: Mapping[Any, Any], model: Model) -> Parts:
     return columns, values
 
 
+def _columns_by_name(model: Model) -> dict[str, int]:
+    """The columns of a model by the names of its features, kept as long as these are the same array."""
+    names, kept = model.feature_names, model.kept.get("columns")
+    assert names is not None
+    if kept is None or kept[0] is not names:
+        kept = model.kept["columns"] = names, {name: number for number, name in enumerate(names.tolist())}
+    columns: dict[str, int] = kept[1]
+    return columns
+
+
 def _flaw_in_mapping(x: Mapping[Any, Any], model: Model) -> DataError | None:
     """What is wrong with a dictionary."""
     for key, value in x.items():
-        if model.feature_names is not None and key not in model.kept["columns"]:
+        if model.feature_names is not None and key not in _columns_by_name(model):
             return DataError(f"the model has no feature {key!r:.80}")
         if model.feature_names is None and (not hasattr(key, "__index__") or abs(index(key)) >= 2**63):
             return DataError(f"expected numbers of columns as the keys of a dictionary, got {key!r:.80}")

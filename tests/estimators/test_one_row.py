@@ -126,6 +126,12 @@ def test_names_of_features_are_the_keys_of_a_dictionary():
     assert model.predict_one({"wool": 2, "cotton": 1.0}) == "warm"
     with pytest.raises(DataError, match="no feature 'silk'"):
         model.predict_one({"silk": 1.0})
+    with pytest.raises(DataError, match="no feature 1"):
+        model.predict_one({1: 1.0})
+    model._learner.grow(3)
+    model._learner.feature_names[2] = "silk"
+    assert model.predict_one({"silk": 1.0}) in ("cool", "warm")
+    assert model.explain({"wool": 2.0}).contributions[0].name == "wool"
 
 
 @pytest.mark.parametrize(
