@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from itertools import groupby
 from typing import NamedTuple
 
 from cwlearn.core.explaining import Piece
@@ -17,13 +17,16 @@ from cwlearn.core.text_options import TextOptions
 from cwlearn.text._fields import columns_of
 
 Span = tuple[int, int]  # start and stop in the text
+PADDING: Span = (-1, 0)  # of a word, a space that is not in the text
+SPACE = "␣"
 
 
 class Ngram(NamedTuple):
-    """An n-gram of a document: its column, and the spans of its tokens."""
+    """An n-gram of a document: its column, the spans of its tokens, and how it is written there."""
 
     column: int
     spans: tuple[Span, ...]
+    written: str
 
 
 class _Letters(NamedTuple):
@@ -40,23 +43,26 @@ class Document:
         self.text = text
         found = [*_ngrams(_prepared(text, options), options)]
         columns = columns_of([name.encode() for name, _ in found], 1 << hash_bits)
-        self.ngrams = [Ngram(column, spans) for column, (_, spans) in zip(columns, found, strict=True)]
+        write = self._words if options.analyzer == "word" else self._characters
+        self.ngrams = [
+            Ngram(column, tuple(span for span in spans if span != PADDING), write(spans))
+            for column, (_, spans) in zip(columns, found, strict=True)
+        ]
 
     def names(self) -> dict[int, str]:
         """The n-grams of each column as they are written; those that share a column, with a bar between them."""
         names: dict[int, dict[str, str]] = {}
         for ngram in self.ngrams:
-            written = self._written(ngram.spans)
-            names.setdefault(ngram.column, {}).setdefault(written.casefold(), written)
+            names.setdefault(ngram.column, {}).setdefault(ngram.written.casefold(), ngram.written)
         return {column: " | ".join(by_form.values()) for column, by_form in names.items()}
 
-    def _written(self, spans: tuple[Span, ...]) -> str:
-        if not spans:
-            return " "
-        start, stop = spans[0][0], spans[-1][1]
-        if all(later == earlier for (_, earlier), (later, _) in pairwise(spans)):
-            return self.text[start:stop]  # characters
+    def _words(self, spans: tuple[Span, ...]) -> str:
         return " ".join(self.text[start:stop] for start, stop in spans)
+
+    def _characters(self, spans: tuple[Span, ...]) -> str:
+        """Characters side by side; a space would not be seen."""
+        letters = (" " if span == PADDING else self.text[slice(*span)] for span in spans)
+        return "".join(SPACE if letter.isspace() else letter for letter in letters)
 
     def pieces(self, amounts: Mapping[int, float]) -> list[Piece]:
         """The text in pieces, each with what it adds to the margin.
@@ -67,7 +73,7 @@ class Document:
         for ngram in self.ngrams:
             counts[ngram.column] = counts.get(ngram.column, 0) + 1
         by_span: dict[Span, float] = {}
-        for column, spans in self.ngrams:
+        for column, spans, _ in self.ngrams:
             for span in spans:
                 share = amounts.get(column, 0.0) / (counts[column] * len(spans))
                 by_span[span] = by_span.get(span, 0.0) + share
@@ -127,8 +133,9 @@ def _ngrams(letters: _Letters, options: TextOptions) -> Iterator[tuple[str, tupl
 def _runs(letters: _Letters, low: int, high: int) -> Iterator[tuple[str, tuple[Span, ...]]]:
     for n in range(low, min(high, len(letters.text)) + 1):
         for first in range(len(letters.text) - n + 1):
-            places = dict.fromkeys(place for place in letters.places[first : first + n] if place >= 0)
-            yield letters.text[first : first + n], tuple((place, place + 1) for place in places)
+            spans = (PADDING if place < 0 else (place, place + 1) for place in letters.places[first : first + n])
+            # A letter that has become several is one letter of the text; a padding has no place in it.
+            yield letters.text[first : first + n], tuple(span for span, _ in groupby(spans))
 
 
 def _with_single_spaces(letters: _Letters) -> _Letters:

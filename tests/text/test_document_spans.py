@@ -36,8 +36,8 @@ def test_columns_and_counts_are_those_that_are_learned(seed):
         hashed = Hasher(settings_of(options, 12)).row(text, np.float64)
         document = Document(text, options, 12)
         counts = {}
-        for column, _ in document.ngrams:
-            counts[column] = counts.get(column, 0) + 1
+        for ngram in document.ngrams:
+            counts[ngram.column] = counts.get(ngram.column, 0) + 1
         assert counts == dict(zip(hashed.indices.tolist(), hashed.values.tolist(), strict=True))
         assert "".join(piece.text for piece in document.pieces(dict.fromkeys(counts, 1.0))) == text
 
@@ -48,3 +48,10 @@ def test_an_amount_is_shared_by_all_words_of_its_ngrams():
     pieces = document.pieces({column: 8.0})
     assert [piece.amount for piece in pieces if piece.amount is not None] == [2.0, 2.0, 2.0, 2.0]
     assert set(document.names().values()) == {"Big", "cat", "Big cat", "cat big"}
+
+
+def test_spaces_in_ngrams_of_characters_are_seen():
+    document = Document("Zoë ﬁts", TextOptions(ngram_range=(2, 2), analyzer="char_wb", strip_accents="unicode"), 20)
+    assert set(document.names().values()) == {"Zo", "oë", "ts", "s␣", "␣Z", "␣ﬁ", "ë␣", "ﬁ", "ﬁt"}
+    document = Document("a  b", TextOptions(ngram_range=(3, 3), analyzer="char"), 20)
+    assert [*document.names().values()] == ["a␣b"]
