@@ -39,8 +39,7 @@ from cwlearn.core.training import Training
 from cwlearn.native import parse_rows
 from cwlearn.text._svmlight import DONE, PADDING
 from cwlearn.text.batch import Buffers
-from cwlearn.text.documents import settings_of
-from cwlearn.text.hashing import Hasher, documents_of
+from cwlearn.text.hashing import Hasher, documents_of, settings_of
 
 BASELINE = Path(__file__).with_name("baseline.json")
 ALLOWED = 0.7  # of the baseline

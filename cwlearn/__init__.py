@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test compares it with _HOM
     from cwlearn.estimators.nherd import NHERDClassifier
     from cwlearn.estimators.passive_aggressive import PassiveAggressiveClassifier
     from cwlearn.estimators.perceptron import PerceptronClassifier
+    from cwlearn.estimators.predictor import Predictor, load_predictor
     from cwlearn.estimators.probit import ProbitClassifier
     from cwlearn.estimators.regression import AROWRegressor
     from cwlearn.estimators.scw import SCWClassifier
@@ -50,6 +51,7 @@ __all__ = [
     "NHERDClassifier",
     "PassiveAggressiveClassifier",
     "PerceptronClassifier",
+    "Predictor",
     "ProbitClassifier",
     "SCWClassifier",
     "SOPClassifier",
@@ -57,6 +59,7 @@ __all__ = [
     "__version__",
     "iter_svmlight",
     "load",
+    "load_predictor",
     "merge",
     "read_svmlight",
     "train",
@@ -86,12 +89,14 @@ _HOMES = {
     "NHERDClassifier": "estimators.nherd",
     "PassiveAggressiveClassifier": "estimators.passive_aggressive",
     "PerceptronClassifier": "estimators.perceptron",
+    "Predictor": "estimators.predictor",
     "ProbitClassifier": "estimators.probit",
     "SCWClassifier": "estimators.scw",
     "SOPClassifier": "estimators.sop",
     "TextClassifier": "estimators.text_classifier",
     "iter_svmlight": "text.matrices",
     "load": "estimators.loading",
+    "load_predictor": "estimators.predictor",
     "merge": "estimators.merging",
     "read_svmlight": "text.matrices",
     "train": "estimators.training",

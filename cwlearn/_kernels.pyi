@@ -25,7 +25,7 @@ def learn_rows(
     fresh: NDArray[np.uint8],
     order: NDArray[np.int64],
     rule: KernelRule,
-    counts: NDArray[np.void],
+    counts: NDArray[np.uint8],
     set_bounds: NDArray[np.int64] | None = None,
     set_labels: NDArray[np.int32] | None = None,
     calibrations: NDArray[np.float64] | None = None,
@@ -45,6 +45,16 @@ def margin_rows(
     inclusive: bool,
     blocks: int,
 ) -> None: ...
+def measure_row(
+    cells: NDArray[Any],
+    indices: NDArray[Any],
+    values: NDArray[Any],
+    mean: NDArray[np.float64],
+    variance: NDArray[np.float64],
+    bias: float,
+    inclusive: bool,
+    blocks: int,
+) -> tuple[float, float, float] | None: ...
 def check_rows(
     squares: NDArray[np.float64],
     indptr: NDArray[np.int64],

@@ -8,6 +8,7 @@ two labels, `_label_sets.pxi` for several labels a row.  The callers (`core.rows
 from libc.math cimport NAN, isfinite
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
 
 from cwlearn._averages cimport add_to_average, lag_of, prefetch_averages
 from cwlearn._calibration cimport CALIBRATION_DOUBLES, Calibration, is_observed, observe_labels, observe_two
@@ -71,6 +72,13 @@ cdef struct Statistics:
 cdef Py_ssize_t CELLS_AHEAD = 128
 cdef Py_ssize_t ROWS_AHEAD = 8
 cdef size_t CACHE_BYTES = 1 << 19
+
+
+cdef Statistics* statistics_in(uint8_t[::1] counts) except NULL:
+    """Bytes as what they are: NumPy would describe the fields of a struct in each call, which takes microseconds."""
+    if counts.shape[0] != sizeof(Statistics) or <size_t> &counts[0] % sizeof(double):
+        raise ValueError("counts must be the bytes of a Statistics")
+    return <Statistics*> &counts[0]
 
 
 cdef inline Row new_row(double[:, ::1] scratch) noexcept nogil:
@@ -166,12 +174,13 @@ def learn_rows(
     floating[::1] cells, double[::1] average, double[::1] stamps, double[:, ::1] scratch, int64_t[:, ::1] places,
     const int64_t[::1] indptr, const index_t[::1] indices, const floating[::1] values, const double[::1] squares,
     const double[::1] targets, const double[::1] weights, const uint8_t[::1] fresh, const int64_t[::1] order, Rule rule,
-    Statistics[::1] counts, const int64_t[::1] set_bounds=None, const int32_t[::1] set_labels=None,
+    uint8_t[::1] counts, const int64_t[::1] set_bounds=None, const int32_t[::1] set_labels=None,
     double[:, ::1] calibrations=None,
 ):
     """Learn from the rows in `order`, one after the other, in place; return how many were done.
 
-    The weights and `counts` (a single Statistics) change together: no signal handler of Python can run between them.
+    The weights and `counts` (the bytes of a Statistics) change together: no signal handler of Python can run between
+    them.
 
     average   per mean, the sum over updates of (rounds before it) * (change of the mean); empty if not wanted
     stamps    per mean, the number of rows before the one that changed it last; empty if nothing is forgotten
@@ -200,7 +209,8 @@ def learn_rows(
     cdef double square, scale, C, shift, spread
     cdef double weight = 1
     cdef double l1 = rule.threshold
-    cdef Statistics statistics = counts[0]
+    cdef Statistics* total = statistics_in(counts)
+    cdef Statistics statistics = total[0]
     cdef Calibration* known = <Calibration*> &statistics.calibration[0]
     cdef bint has_sets = set_bounds is not None
     cdef bint by_length = (blocks > 1 and not has_sets) or rule.projection in (FIXED, INCLUSIVE, PROXIMAL, DUAL)
@@ -291,7 +301,7 @@ def learn_rows(
                 statistics.squares += square
             else:
                 t = order.shape[0]
-            counts[0] = statistics
+            total[0] = statistics
             as_before(before)
     finally:
         free(space.scores)
@@ -359,35 +369,32 @@ def check_rows(
 
     Canonical means that the columns of every row rise strictly.  `indptr` must be sound already.
     """
-    cdef Py_ssize_t row, k, start, stop
+    cdef Py_ssize_t row, start, stop
     cdef Py_ssize_t n_rows = squares.shape[0]
     cdef bint canonical = True
-    cdef bint disordered
     cdef unsigned int before
     with nogil:
         before = keep_subnormals()
         for row in range(n_rows):
             start = indptr[row]
             stop = indptr[row + 1]
-            disordered = False
-            for k in range(start + 1, stop):
-                disordered |= indices[k] <= indices[k - 1]
-            if disordered:
+            if stop == start:
+                squares[row] = 0
+                continue
+            if not columns_rise(&indices[start], stop - start):
                 canonical = False
-                for k in range(start, stop):
-                    if not 0 <= indices[k] < n_features:
-                        break
-                else:
-                    k = -1
-                if k >= 0:
+                if not columns_exist(&indices[start], stop - start, n_features):
                     break
-            elif stop > start and not (indices[start] >= 0 and indices[stop - 1] < n_features):
+            elif not (indices[start] >= 0 and indices[stop - 1] < n_features):
                 break
-            squares[row] = squared_length(&values[0] + start, stop - start) if stop > start else 0
+            squares[row] = squared_length(&values[start], stop - start)
         else:
             row = -1
         as_before(before)
     return row, canonical
+
+
+include "_one_row.pxi"
 
 
 def runs_v3():

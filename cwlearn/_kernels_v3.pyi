@@ -6,5 +6,6 @@ from cwlearn._kernels import check_rows as check_rows
 from cwlearn._kernels import exact_answer as exact_answer
 from cwlearn._kernels import learn_rows as learn_rows
 from cwlearn._kernels import margin_rows as margin_rows
+from cwlearn._kernels import measure_row as measure_row
 from cwlearn._kernels import rule_answer as rule_answer
 from cwlearn._kernels import runs_v3 as runs_v3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 from cwlearn.cli.flags import rendered
@@ -59,6 +59,20 @@ def feature_names(path: str) -> list[str]:
     with open(path, encoding="utf-8-sig", errors="backslashreplace", newline="") as file:
         lines = file.read().removesuffix("\n").split("\n")
     return ["0", *(line.removesuffix("\r") for line in lines)]
+
+
+def name_function(path: str | None, learner: Learner) -> Callable[[int], str]:
+    """A function from a column to the name of its feature, by a file of names or by the model."""
+    if path is not None:
+        names = feature_names(path)
+        return lambda column: names[column] if column < len(names) else str(column)
+    if learner.feature_names is not None:
+        own_names = learner.feature_names
+        return lambda column: str(own_names[column])
+    if learner.words:
+        words = {column: " | ".join(names) for column, names in learner.words.items()}
+        return lambda column: words.get(column, str(column))
+    return str
 
 
 def save_model(learner: Learner, path: str) -> None:

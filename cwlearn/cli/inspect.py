@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.cli.common import feature_names
+from cwlearn.cli.common import name_function
 from cwlearn.cli.flags import add_memory, checked, written
 from cwlearn.core import model_file
 from cwlearn.core.calibration import Calibration
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> None:
             model.restored()
     if arguments.names_from is not None:
         _find_words(learner, summary, arguments.names_from)
-    facts = _facts(learner, model.n_features, summary, _name_function(arguments.names, learner))
+    facts = _facts(learner, model.n_features, summary, name_function(arguments.names, learner))
     if arguments.json:
         put_json(facts)
         return
@@ -201,20 +201,6 @@ def _print_weights(weights: list[dict[str, Any]], with_labels: bool) -> None:
     for name, weight in zip(names, weights, strict=True):
         label = f"  {weight['label']}" if with_labels else ""
         put(f"{name:>{width}} {weight['weight']:+10.4f} {weight['deviation']:10.4f}{label}")
-
-
-def _name_function(path: str | None, learner: Learner) -> Callable[[int], str]:
-    """A function from a column to the name of its feature, by a file of names or by the model."""
-    if path is not None:
-        names = feature_names(path)
-        return lambda column: names[column] if column < len(names) else str(column)
-    if learner.feature_names is not None:
-        own_names = learner.feature_names
-        return lambda column: str(own_names[column])
-    if learner.words:
-        words = {column: " | ".join(names) for column, names in learner.words.items()}
-        return lambda column: words.get(column, str(column))
-    return str
 
 
 class WeightSummary:

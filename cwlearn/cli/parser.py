@@ -19,6 +19,8 @@ VERBS = {
     "evaluate": "measure how well a model predicts the labels of data",
     "query": "print the rows whose labels would teach a model most",
     "inspect": "print what is in a model file",
+    "explain": "say why a model gives each row its label",
+    "diff": "compare two models: which weights moved, which answers changed",
     "tune": "find the best parameters of an algorithm for data",
     "compare": "rank algorithms on data by cross-validation",
     "merge": "combine models that have learned from different rows into one",

@@ -26,6 +26,10 @@ def add_data_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", nargs="+", metavar="DATA", help=DATA_HELP)
     parser.add_argument("-m", "--model", required=True, metavar="MODEL", help="file with the model")
     add_output(parser)
+    add_reading_flags(parser)
+
+
+def add_reading_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("reading")
     add_options(group, Reading)
     add_options(group, Resources, only=("threads",))

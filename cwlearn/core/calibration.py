@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -78,7 +79,7 @@ class Calibration:
         """The array of the kernel."""
         return np.array([self.observed, self.settled, *self.margin, *self.deviation, *self.odds])
 
-    @property
+    @cached_property
     def uses_deviation(self) -> bool:
         """Whether the margin over its deviation told more than the margin."""
         return self.deviation.loss < self.margin.loss
@@ -87,9 +88,22 @@ class Calibration:
     def best(self) -> Calibrator:
         return self.deviation if self.uses_deviation else self.margin
 
+    @cached_property
+    def line(self) -> tuple[float, float]:
+        """That of the better calibrator."""
+        return self.best.line
+
+    def log_odds_of_row(self, mean: float, spread: float) -> float:
+        """`log_odds` of one row, to the bit, without arrays: these take ten times as long."""
+        slope, shift = self.line
+        score = mean * slope
+        if self.uses_deviation:
+            score = score / math.sqrt(spread) if spread > LEAST_SQUARE else 0.0
+        return min(max(score, -LARGEST), LARGEST) + shift
+
     def log_odds(self, mean: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.float64]:
         """The log odds that the second of two labels is right; a label that is given can still be wrong by chance."""
-        return self._scores(mean, spread) + self.best.line[1]
+        return self._scores(mean, spread) + self.line[1]
 
     def probabilities(self, mean: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.float64]:
         """The probability of each of two (then `mean` has one column) or more labels."""
@@ -106,7 +120,7 @@ class Calibration:
     def _scores(self, mean: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.float64]:
         """The scores by the better calibrator, without any shift; they stay finite."""
         with np.errstate(over="ignore"):
-            scores = mean * self.best.line[0]
+            scores = mean * self.line[0]
             if self.uses_deviation:
                 known, length = spread > LEAST_SQUARE, np.sqrt(spread)
                 if mean.ndim == 1:  # as the kernel has it: nothing is known of a row without any variance

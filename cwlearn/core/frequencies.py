@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,15 @@ class Frequencies:
         """Both, row by row."""
         return self._go_through(rows, count=True, weigh=True)
 
+    def weigh_row(self, row: Rows, count: bool) -> NDArray[Any]:
+        """The weighted values of one row without extras, in the place of its own values; `count` counts it first."""
+        values = row.values
+        self.n_documents = weigh_rows(
+            self.counts, self.n_documents, row.indptr, row.indices, values, values[:0], row.squares,
+            np.empty(len(values) + 1), self._norm, count, True,
+        )  # fmt: skip
+        return values
+
     def _go_through(self, rows: Rows, count: bool, weigh: bool) -> Rows:
         values, squares = rows.values.copy() if weigh else rows.values, rows.squares.copy()
         room = np.empty(max(1, rows.longest))
@@ -58,7 +67,8 @@ class Frequencies:
         self.n_documents = weigh_rows(
             self.counts, self.n_documents, rows.indptr, indices, values, extras, squares, room, self._norm, count, weigh
         )
-        return replace(rows, values=values, squares=squares, extras=None if weigh else rows.extras)
+        more = None if weigh else rows.extras
+        return Rows(rows.indptr, rows.indices, values, squares, rows.n_features, rows.weights, more)
 
 
 class FrequencySum:

@@ -17,13 +17,14 @@ from cwlearn.core.model import Model
 from cwlearn.core.parameters import plain
 from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
-from cwlearn.core.states.base import ALL_FRESH, NONE, KernelRule, LinearState
+from cwlearn.core.states.base import ALL_FRESH, NONE, KernelRule, LinearState, copy_of_counts
 from cwlearn.core.training import Plan, Training, check_class_weight, check_threshold, check_update
 from cwlearn.errors import DataError, listed
 
 # Work between two looks at signals and the progress bar, in nonzeros: long enough to cost nothing, short enough for
 # Ctrl-C.
 BLOCK_EFFORT = 1 << 24
+FIRST_ROW: NDArray[np.int64] = np.zeros(1, np.int64)
 EXACT_TOLERANCE = 1e-12  # of the exact update of several labels: relative error of its step
 EXACT_SWEEPS = 100  # the most iterations of the exact update; it seldom needs more than ten
 
@@ -169,18 +170,19 @@ class Learner(Model):
         A row that cannot be learned is an error that names it; the rows before it have been learned.  A second thread
         that learns with the same learner waits for its turn.
         """
+        single = rows.n_rows == 1
         if order is None:
-            order = np.arange(rows.n_rows)
+            order = FIRST_ROW if single else np.arange(rows.n_rows)
         assert self.multilabel == (sets is not None)
         rule = self._kernel_rule(settled)
-        block = self.rows_at_once(rows)
+        block = max(1, len(order)) if single else self.rows_at_once(rows)
         with self.lock:
             self._begin_at_target(targets, weights, order)
             self.unfinished = None  # an unfinished run cannot be resumed after other rows
             for start in range(0, len(order), block):
                 piece = order[start : start + block]
                 # Other threads read the old ones, and later the new ones, as a whole.
-                counts, known = self._counts.copy(), self._calibrations.copy()
+                counts, known = copy_of_counts(self._counts), self._calibrations.copy()
                 try:
                     done = self.state.learn(rows, targets, weights, fresh, piece, rule, counts, sets, known)
                 finally:
@@ -204,7 +206,14 @@ class Learner(Model):
         return min(self.training.n_constraints or self.state.blocks, self.state.blocks)
 
     def _kernel_rule(self, settled: bool) -> KernelRule:
-        """The rule as the kernel takes it."""
+        """The rule as the kernel takes it; kept as long as the options are the same objects."""
+        rule, training, kept = self.rule, self.training, self.kept.get("rule")
+        if kept is None or kept[0] is not rule or kept[1] is not training or kept[2] is not settled:
+            kept = self.kept["rule"] = rule, training, settled, self._new_kernel_rule(settled)
+        kernel_rule: KernelRule = kept[3]
+        return kernel_rule
+
+    def _new_kernel_rule(self, settled: bool) -> KernelRule:
         return KernelRule(
             **self.rule.kernel_fields(),
             bias=self.bias,

@@ -20,7 +20,7 @@ from cwlearn.core.label_sets import check_multilabel
 from cwlearn.core.probabilities import mean_outcome
 from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
-from cwlearn.core.states.base import STATISTICS, State, Statistics, new_statistics
+from cwlearn.core.states.base import NONE, STATISTICS, LinearState, State, Statistics, new_statistics
 from cwlearn.core.states.diagonal import DiagonalState, aged
 from cwlearn.core.states.factory import blocks_of, new_state
 from cwlearn.core.text_options import TextOptions
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from cwlearn.core.frequencies import Frequencies
 
 SCORES_AT_ONCE = 1 << 22  # rows x labels that are scored together
+WEIGHTS_BY_ANSWER = 1 << 12  # that are derived in the time that the answer for one row takes without that
+DERIVED = ("_derived", "_calibrated", "kept", "lock")  # attributes that no copy takes over
 
 
 class Model:
@@ -76,13 +78,15 @@ class Model:
 
     def _reset(self) -> None:
         """Drop what is derived from the state, and take a new lock."""
-        self._derived: tuple[Statistics, State] | None = None
+        self._derived: tuple[NDArray[np.void], State] | None = None  # of the rows that were counted then
+        self._calibrated: tuple[NDArray[np.void], Calibration | None] | None = None
+        self.kept: dict[str, Any] = {}  # what others have made of the model's options, and keep with it
         self.lock = ForkSafeLock("this model")  # held while the state changes, and by a save between two blocks
 
     def __getstate__(self) -> dict[str, Any]:
         """A deep copy, because another thread may learn while the model is pickled."""
         with self.lock:
-            return copy.deepcopy({key: value for key, value in vars(self).items() if key not in ("_derived", "lock")})
+            return copy.deepcopy({key: value for key, value in vars(self).items() if key not in DERIVED})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -104,13 +108,23 @@ class Model:
 
     @statistics.setter
     def statistics(self, statistics: Statistics) -> None:
+        counts = self._counts.copy()  # never changed in place: what is derived from them knows them by their identity
         for name in new_statistics():
-            self._counts[name] = statistics[name]  # type: ignore[literal-required]
+            counts[name] = statistics[name]  # type: ignore[literal-required]
+        self._counts = counts
+
+    @property
+    def n_learned(self) -> int:
+        """The rows that were learned."""
+        return int(self._counts["rows"][0])
 
     @property
     def calibration(self) -> Calibration | None:
         """What scores are worth, as rows have shown before they were learned; None if none has."""
-        return Calibration.of(self._counts["calibration"][0].copy())
+        counts, calibrated = self._counts, self._calibrated
+        if calibrated is None or calibrated[0] is not counts:
+            calibrated = self._calibrated = counts, Calibration.of(counts["calibration"][0].copy())
+        return calibrated[1]
 
     @property
     def calibrations(self) -> list[Calibration | None]:
@@ -124,7 +138,9 @@ class Model:
         if self.multilabel:
             self._calibrations[:] = numbers
         else:
-            self._counts["calibration"] = numbers[0]
+            counts = self._counts.copy()
+            counts["calibration"] = numbers[0]
+            self._counts = counts
 
     @property
     def is_calibrated(self) -> bool:
@@ -192,20 +208,55 @@ class Model:
         if not self.derives:
             return state
         assert isinstance(state, DiagonalState)  # no other state takes such rules
-        if derived is None or derived[0] != self.statistics:  # rows have been learned since
+        if derived is None or derived[0] is not self._counts:  # rows have been learned since
             with self.lock:  # weights and counts are of the same moment
-                derived, statistics = self._derived, self.statistics
-                if derived is None or derived[0] != statistics:
-                    derived = (statistics, state.changed(partial(self.turn_into_predicting, statistics)))
+                derived, counts = self._derived, self._counts
+                if derived is None or derived[0] is not counts:
+                    derived = (counts, state.changed(partial(self.turn_into_predicting, self.statistics)))
                     self._derived = derived
         return derived[1]
 
     @property
     def derives(self) -> bool:
         """Whether one state learns and another one, derived from it, predicts."""
-        return self.rule.sums_gradients or (
-            (self.rule.averaged or self.rule.follows_rows or self.rule.half_life > 0) and self.statistics["rows"] > 0
+        rule = self.rule
+        return rule.sums_gradients or (
+            (rule.averaged or rule.follows_rows or rule.half_life > 0) and self.n_learned > 0
         )
+
+    @property
+    def derives_anew(self) -> bool:
+        """Whether the state that predicts must be derived before the next answer."""
+        return self.derives and (self._derived is None or self._derived[0] is not self._counts)
+
+    def answers_by_row(self) -> bool:
+        """Whether the next row is answered with its own weights alone, because deriving all of them would take longer.
+
+        So long as no row is learned, this ends once the answers have taken about as long as deriving them all.
+        """
+        if not self.derives_anew:
+            return False
+        counts, answers = self.kept.get("answers by row", (None, 0))
+        answers = answers + 1 if counts is self._counts else 1
+        self.kept["answers by row"] = self._counts, answers
+        return bool(answers * WEIGHTS_BY_ANSWER < self.state.n_features * self.state.blocks)
+
+    def weights_at(self, columns: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Mean and variance of the weights that predict, of the intercept and of some columns.
+
+        No others are derived, so this takes as long as there are columns.
+        """
+        state = self.state
+        assert isinstance(state, LinearState)  # a kernel has no weights
+        at = np.concatenate([[0], np.asarray(columns, np.int64) + 1])
+        with self.lock:
+            mean, variance = state.mean[at], state.variance[at]
+            if self.derives:
+                assert isinstance(state, DiagonalState)  # no other state takes such rules
+                average = state.average[at] if state.averaged else state.average
+                stamps = state.stamps[at] if state.stamps.size else NONE
+                self.turn_into_predicting(self.statistics, mean, variance, average, stamps)
+        return mean, variance
 
     def turn_into_predicting(
         self,
@@ -250,10 +301,14 @@ class Model:
 
         `_kernels.learn_rows` decides in the same way.
         """
-        if self.several or not self.rule.second_order or self.rule.projection == "inclusive":
+        if self.compares_lengths:
             lengths = self.state.squared_lengths(rows, self.bias)
             return np.broadcast_to(lengths[:, None], variance.shape) if self.multilabel else lengths
         return variance
+
+    @property
+    def compares_lengths(self) -> bool:
+        return self.several or not self.rule.second_order or self.rule.projection == "inclusive"
 
     def scores(self, rows: Rows, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
         """What decides, from the margins of rows.
@@ -278,9 +333,13 @@ class Model:
 
         Several labels a row: 1 for each label that is predicted, else 0.
         """
+        return np.argmax(scores, axis=1) if self.several else (scores > self.cut).astype(np.int64)
+
+    @property
+    def cut(self) -> float:
+        """The score above which the second of two labels, or one of several labels a row, is predicted."""
         threshold = self.training.threshold
-        cut = 0.0 if threshold == 0.5 or self.multilabel else cut_of(threshold, self.calibration)
-        return np.argmax(scores, axis=1) if self.several else (scores > cut).astype(np.int64)
+        return 0.0 if threshold == 0.5 or self.multilabel else cut_of(threshold, self.calibration)
 
     def parts(self, rows: Rows, max_scores: int | None = None) -> Iterator[tuple[slice, Rows]]:
         """The rows in parts, each with at most `max_scores` scores: one for each row and block of weights."""

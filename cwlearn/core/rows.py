@@ -6,6 +6,8 @@ SciPy matrices are read by their attributes, each once, so this module does not 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,8 @@ from numpy.typing import NDArray
 
 from cwlearn.errors import DataError
 from cwlearn.native import check_rows
+
+FEW = 16  # rows that come one by one, or almost
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,6 +64,8 @@ class Rows:
 
     @property
     def longest(self) -> int:
+        if len(self.indptr) == 2:  # much faster, for rows that come one by one
+            return len(self.values)
         return int(np.diff(self.indptr).max(initial=0))
 
 
@@ -71,7 +77,51 @@ def as_rows(X: Any, dtype: np.dtype[Any], *, n_features: int | None = None) -> R
         indptr, indices, values, shape = _dense_parts(X)
     if n_features is not None and shape[1] != n_features:
         raise DataError(f"X has {shape[1]} features, but {n_features} were expected")
+    if 0 < shape[0] <= FEW and (rows := _few(indptr, indices, values, shape, dtype)) is not None:
+        return rows
     return _checked(indptr, indices, values, shape, dtype)
+
+
+def row_of(columns: NDArray[Any], values: NDArray[Any], dtype: np.dtype[Any], n_features: int) -> Rows:
+    """Check the columns and values of one row, and convert them."""
+    bounds = np.array([0, len(columns)])
+    rows = _simple(bounds, columns, values, 1, n_features, dtype) if len(columns) == len(values) else None
+    return rows or _checked(bounds, columns, values, (1, n_features), dtype)
+
+
+def _few(indptr: Any, indices: Any, values: Any, shape: tuple[int, int], dtype: np.dtype[Any]) -> Rows | None:
+    """A few rows, if they are sound and need no conversion; else None.
+
+    For rows that come one by one: each of the steps of `_checked` takes longer than to check the row itself.
+    """
+    try:
+        bounds = np.array(indptr, np.int64) if indptr.dtype.kind == "i" else None
+        if bounds is None or len(indices) != len(values):
+            return None
+        places = bounds.tolist()
+        if len(places) != shape[0] + 1 or places[0] != 0 or places[-1] != len(indices):
+            return None
+        if any(start > stop for start, stop in pairwise(places)):
+            return None
+        return _simple(bounds, indices, values, *shape, dtype)
+    except (AttributeError, TypeError, ValueError):
+        return None
+
+
+def _simple(
+    bounds: NDArray[np.int64], indices: Any, values: Any, n_rows: int, n_features: int, dtype: np.dtype[Any]
+) -> Rows | None:
+    """Rows with sound bounds, if all else is sound and needs no conversion; else None."""
+    if values.dtype != dtype or not (indices.flags.aligned and values.flags.aligned):
+        return None
+    squares = np.empty(n_rows)
+    try:
+        outside, canonical = check_rows(squares, bounds, indices, values, n_features)
+    except (TypeError, ValueError):  # arrays of other types, or with gaps
+        return None
+    if outside >= 0 or not canonical or not all(map(isfinite, squares.tolist())):
+        return None
+    return Rows(bounds, indices, values, squares, n_features)
 
 
 def _csr_parts(X: Any) -> tuple[Any, Any, Any, tuple[int, int]]:

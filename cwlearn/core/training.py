@@ -159,3 +159,9 @@ def check_class_weight(rule: Rule) -> None:
     """Refuse class weights where there is no loss that they could scale."""
     if getattr(rule, "class_weight", None) is not None and not rule.takes_weights:
         raise ValueError(f"`class_weight` scales a loss, and {rule.name} with `C=None` has none")
+
+
+def check_weights_of_parts(options: object) -> None:
+    """Refuse weights by label that need all rows at once."""
+    if isinstance(getattr(options, "class_weight", None), str):
+        raise ValueError("`class_weight='balanced'` needs all rows at once: give `partial_fit` a dict by label.")

@@ -12,13 +12,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 
 from cwlearn.core import draws as draws_of
+from cwlearn.core import one_row
 from cwlearn.core.class_labels import EXPECTED, check_labels, check_typed, check_types
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.parameters import COUNT, require
-from cwlearn.estimators.base import Linear, OnlineEstimator
+from cwlearn.core.training import check_weights_of_parts
+from cwlearn.estimators.base import Linear, OnlineEstimator, warn_of_unsolved
+from cwlearn.estimators.one_row import OneRowClassifier, number_of
 
 
-class Classifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
+class Classifier(ClassifierMixin, OnlineEstimator, OneRowClassifier):  # type: ignore[misc]
     """Base of the classifiers."""
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -38,8 +41,7 @@ class Classifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         return self._learn_more(X, y, classes, None)
 
     def _learn_more(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
-        if isinstance(getattr(self, "class_weight", None), str):
-            raise ValueError("`class_weight='balanced'` needs all rows at once: give `partial_fit` a dict by label.")
+        check_weights_of_parts(self)
         first = not self.__sklearn_is_fitted__()
         if first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
@@ -51,6 +53,23 @@ class Classifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         if not first and not np.array_equal(labels, self.classes_):
             raise ValueError(f"`classes` {classes!r} is not the same as on the first call: {self.classes_.tolist()}")
         return self._partial_fit(X, y, labels, sample_weight)
+
+    def learn_one(self, x: Any, y: Any) -> Self:
+        """Learn from one row and its label, as `partial_fit` does with this row; see `predict_one`.
+
+        `fit` or `partial_fit` comes first, for the model to know its labels and its number of features.  Parameters
+        that were set since then do not count yet.
+        """
+        self._learn_parts(self._parts(x), y)
+        return self
+
+    def _learn_parts(self, parts: one_row.Parts, label: Any) -> None:
+        learner = self._fitted
+        exact = learner.training.multiclass_update == "exact"
+        unsolved = learner.statistics["unsolved"] if exact else 0
+        one_row.learn(parts, number_of(label, learner), learner)
+        if exact:
+            warn_of_unsolved(learner.statistics["unsolved"] - unsolved)
 
     def _classes_in(self, y: NDArray[Any]) -> NDArray[Any]:
         """Find the labels in y, sorted.  Two labels are found by comparisons, which is much faster than a sort."""
@@ -96,13 +115,19 @@ class Classifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
         probable label is the predicted one.
         """
         rows = self._rows(X)
+        if rows.n_rows == 1:
+            return np.array([one_row.probabilities((rows.indices, rows.values), self._fitted)])
         several = self._fitted.several and self._fitted.calibration is not None
         return self._fitted.probabilities(rows, *self._fitted.margins(rows, only_mean=several))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the label of each row."""
-        rows = self._rows(X)
-        labels: NDArray[Any] = self.classes_[self._fitted.predictions(rows)]
+        rows, learner = self._rows(X), self._fitted
+        if rows.n_rows == 1:  # the same in a fifth of the time
+            numbers = np.array([one_row.predicted_number((rows.indices, rows.values), learner)])
+        else:
+            numbers = learner.predictions(rows)
+        labels: NDArray[Any] = learner.classes[numbers]
         return labels
 
     @property

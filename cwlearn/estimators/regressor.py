@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
+from cwlearn.core import one_row
+from cwlearn.errors import DataError
 from cwlearn.estimators.base import Linear
+from cwlearn.estimators.one_row import OneRow
 
 
-class LinearRegressor(RegressorMixin, Linear):  # type: ignore[misc]
+class LinearRegressor(RegressorMixin, Linear, OneRow):  # type: ignore[misc]
     """Base of the regressors, which predict a target and its standard deviation."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -37,6 +41,25 @@ class LinearRegressor(RegressorMixin, Linear):  # type: ignore[misc]
         rows = self._rows(X)
         mean, variance = self._fitted.margins(rows, only_mean=not return_std)
         return (mean, self._fitted.deviations(variance)) if return_std else mean
+
+    def predict_one(self, x: Any) -> float:
+        """Predict the target of one row: a dictionary {column: value}, or a row of a matrix.
+
+        The answer is that of `predict`, in a few microseconds.  If the model knows names of features, these are the
+        keys of a dictionary.
+        """
+        return float(one_row.measured(self._parts(x), self._fitted)[1])
+
+    def learn_one(self, x: Any, y: float) -> Self:
+        """Learn from one row and its target, as `partial_fit` does with this row; `fit` or `partial_fit` comes first.
+
+        Parameters that were set since then do not count yet.
+        """
+        learner, target = self._fitted, float(y)
+        if not math.isfinite(target):
+            raise DataError(f"expected a finite target, got {y!r}")
+        learner.learn(one_row.row_of_parts(self._parts(x), learner), np.array([target]))
+        return self
 
     @property
     def coef_(self) -> NDArray[Any]:

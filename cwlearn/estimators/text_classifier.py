@@ -17,8 +17,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 
 from cwlearn.core import model_file
+from cwlearn.core.explaining import TOP, Explanation
 from cwlearn.core.frequencies import Frequencies
 from cwlearn.core.learner import Learner
+from cwlearn.core.one_row import Parts
 from cwlearn.core.parameters import require
 from cwlearn.core.rows import Rows, as_rows
 from cwlearn.core.text_options import BITS, DEFAULT_BITS, DEFAULT_PATTERN, OF_FILES, TextOptions
@@ -26,9 +28,11 @@ from cwlearn.core.training import row_dtype
 from cwlearn.estimators.auto import AutoClassifier
 from cwlearn.estimators.classifier import LinearClassifier
 from cwlearn.estimators.multilabel import MultiLabelClassifier
+from cwlearn.estimators.one_row import OneRowClassifier
 from cwlearn.estimators.vectorizer import HashingVectorizer
-from cwlearn.text.documents import settings_of
-from cwlearn.text.hashing import HashingSettings
+from cwlearn.text.explaining import explain_text
+from cwlearn.text.hashing import HashingSettings, settings_of
+from cwlearn.text.one_document import parts_of_text, row_of_text
 from cwlearn.text.records_in_memory import rows_of_records
 
 
@@ -48,7 +52,7 @@ def _classifier_has(name: str) -> Any:
     return lambda self: hasattr(getattr(self, "classifier_", None) or self._new_classifier(), name)
 
 
-class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TextClassifier(ClassifierMixin, BaseEstimator, OneRowClassifier):  # type: ignore[misc]
     r"""Classify documents: hashed n-grams, and a linear classifier of this package.
 
     The model knows how its documents became rows: `save` writes it, `cwlearn.load` and the command line read it.  The
@@ -168,6 +172,19 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise
         return self._adopt(classifier, frequencies)
 
+    def learn_one(self, text: str, label: Any) -> Self:
+        """Learn from one text and its label, as `partial_fit` does; `fit` or `partial_fit` comes first."""
+        classifier, learner = self._fitted, self._learner
+        self._check_fields(classifier)
+        parts = parts_of_text(text, learner, count=True)
+        try:
+            classifier._learn_parts(parts, label)
+        except Exception:
+            if learner.frequencies is not None:
+                learner.frequencies.forget(row_of_text(text, learner))
+            raise
+        return self
+
     def _new_classifier(self) -> LinearClassifier | MultiLabelClassifier:
         # Beside rows of the length 1 an intercept is long.
         classifier = AutoClassifier(fit_intercept=False) if self.classifier is None else self.classifier
@@ -250,6 +267,13 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted._learner
 
     @property
+    def _model(self) -> Learner:
+        return self._learner
+
+    def _parts(self, x: Any) -> Parts:
+        return parts_of_text(x, self._learner)
+
+    @property
     def classes_(self) -> NDArray[Any]:
         return self._fitted.classes_
 
@@ -269,6 +293,14 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, texts: Any) -> NDArray[np.float64]:
         """Return the chance of each label, by text."""
         return self._fitted.predict_proba(self._scored(texts))
+
+    def explain(self, x: Any, top: int = TOP) -> Explanation:
+        """Explain the answer for one text: what each of its n-grams adds to the margin.
+
+        The `Explanation` prints the `top` contributions that matter most, and shades the words of the text in a
+        notebook; its `contributions` have all of them.
+        """
+        return explain_text(self._learner, x, top)
 
     @available_if(_classifier_has("label_distribution"))  # type: ignore[untyped-decorator]
     def label_distribution(

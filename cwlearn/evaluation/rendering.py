@@ -1,12 +1,12 @@
-"""Jinja2 templates to text.  Jinja2 is loaded when the first template is rendered."""
+"""The templates of the report."""
 
 from __future__ import annotations
 
 from functools import cache
 from typing import TYPE_CHECKING
 
-from cwlearn.errors import shown
 from cwlearn.evaluation.charts import percent
+from cwlearn.utils.templates import environment
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -19,24 +19,6 @@ def render(template: str, **values: object) -> str:
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("cwlearn.evaluation"),
-        autoescape=True,
-        finalize=_plain_text,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["percent"] = percent
-    return environment
-
-
-def _plain_text(value: object) -> str:
-    """What is written for a value, before it is escaped.
-
-    Characters that do not print are replaced by their codes.  The result is a plain `str`: a string that calls itself
-    safe markup is escaped like all others.
-    """
-    return shown(str.__str__(str(value)))
+    templates = environment("cwlearn.evaluation")
+    templates.filters["percent"] = percent
+    return templates

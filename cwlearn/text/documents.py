@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn.core.rows import Rows
-from cwlearn.core.text_options import OF_FILES, TextOptions
+from cwlearn.core.text_options import TextOptions
 from cwlearn.errors import DataError
 from cwlearn.text import record_errors
 from cwlearn.text._fields import add_fields, columns_of
@@ -29,25 +29,12 @@ from cwlearn.text._records import (
 )
 from cwlearn.text.batch import NO_INDEX, Batch, Buffers, intern_labels, labels_of, unfit_labels
 from cwlearn.text.chunks import Chunk
-from cwlearn.text.hashing import Documents, Hasher, HashingSettings, documents_in
+from cwlearn.text.hashing import Documents, Hasher, documents_in, settings_of
 from cwlearn.text.record_errors import RecordFlaw
 from cwlearn.text.records import LEAST_RECORDS, Fields, RecordFormat
 from cwlearn.text.svmlight_errors import DECIMAL
 
 BYTES_A_RECORD = 256  # a first guess
-
-
-def settings_of(options: TextOptions, hash_bits: int) -> HashingSettings:
-    """The settings of a model.  Signs would make words cancel out that share a column, and their names ambiguous.
-
-    With `idf`, values are weighed and rows are normed later, in the order of the stream (`Frequencies`).
-    """
-    settings = asdict(options)
-    for name in OF_FILES:
-        settings.pop(name)
-    if settings.pop("idf"):
-        settings["norm"] = None
-    return HashingSettings(**settings, n_features=1 << hash_bits, alternate_sign=False)
 
 
 @dataclass
@@ -131,6 +118,11 @@ class DocumentParser:
                 text = name.decode("utf-8", "replace")
                 counts[text] = counts.get(text, 0) + count
         return found
+
+    def text_of(self, chunk: Chunk) -> str:
+        """The text of the first record of a chunk; that of several fields as one text."""
+        buffers = Buffers(chunk.text)
+        return self._documents(self._split(chunk, buffers, 0).fields.where(slice(1)), buffers)[0].decode()
 
     def _field_names(self, fields: Fields) -> Counter[bytes]:
         """How often the features of further fields occur."""

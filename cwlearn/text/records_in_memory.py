@@ -20,6 +20,20 @@ from cwlearn.text.sources import Source
 
 def rows_of_records(records: Iterable[Any], options: TextOptions, hash_bits: int, dtype: np.dtype[Any]) -> Rows:
     """The rows of dictionaries, not yet weighed by frequencies; labels are not needed."""
+    parser, chunk = chunk_of_records(records, options, hash_bits, dtype)
+    batch = parser.parse(chunk, Buffers(chunk.text), 0)
+    if batch.fault is not None:
+        raise ValueError(f"record {batch.n_lines}: {batch.fault.what}")
+    if (wrong := ~np.isfinite(batch.rows.squares)).any():
+        row = int(np.argmax(wrong))
+        raise ValueError(f"record {row}: {parser.overflow_at(chunk, int(batch.places[row])).what}")
+    return batch.rows
+
+
+def chunk_of_records(
+    records: Iterable[Any], options: TextOptions, hash_bits: int, dtype: np.dtype[Any]
+) -> tuple[DocumentParser, Chunk]:
+    """Dictionaries as lines of JSON, and what parses them."""
     options = Reading().with_names(options)
     names = names_in(options.text)
     lines = []
@@ -30,14 +44,7 @@ def rows_of_records(records: Iterable[Any], options: TextOptions, hash_bits: int
         lines.append(json.dumps(record, default=_plain).encode() + b"\n")
     chunk = Chunk.of_lines(b"".join(lines), Source("records"))
     format = JsonLines(False, options.label, names, extras=options.fields)
-    parser = DocumentParser("jsonl", format, options, hash_bits, dtype)
-    batch = parser.parse(chunk, Buffers(chunk.text), 0)
-    if batch.fault is not None:
-        raise ValueError(f"record {batch.n_lines}: {batch.fault.what}")
-    if (wrong := ~np.isfinite(batch.rows.squares)).any():
-        row = int(np.argmax(wrong))
-        raise ValueError(f"record {row}: {parser.overflow_at(chunk, int(batch.places[row])).what}")
-    return batch.rows
+    return DocumentParser("jsonl", format, options, hash_bits, dtype), chunk
 
 
 def _plain(value: Any) -> Any:

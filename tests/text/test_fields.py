@@ -18,8 +18,7 @@ from cwlearn.core.text_options import TextOptions
 from cwlearn.core.training import Training
 from cwlearn.errors import DataError
 from cwlearn.text.batch import Buffers
-from cwlearn.text.documents import settings_of
-from cwlearn.text.hashing import Hasher, documents_of
+from cwlearn.text.hashing import Hasher, documents_of, settings_of
 from cwlearn.text.reader import Reader, Reading
 from cwlearn.text.resources import Resources
 from cwlearn.text.run import Run

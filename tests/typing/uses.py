@@ -25,12 +25,14 @@ from cwlearn import (
     NHERDClassifier,
     PassiveAggressiveClassifier,
     PerceptronClassifier,
+    Predictor,
     ProbitClassifier,
     SCWClassifier,
     SOPClassifier,
     TextClassifier,
     iter_svmlight,
     load,
+    load_predictor,
     merge,
     read_svmlight,
     train,
@@ -47,6 +49,9 @@ def main() -> None:
     print(arow.label_distribution(X, draws=10, random_state=0).sum(axis=1))
     print(arow.predict_proba(X), *arow.margin(X))
     arow.partial_fit(X, y, sample_weight=np.ones(4))
+    assert_type(arow.learn_one({0: 1.0}, "spam"), AROWClassifier)
+    assert_type(arow.predict_proba_one(X[0])[arow.predict_one({0: 1.0})], float)
+    assert_type(arow.explain(X[0], top=3).contributions[0].amount, float)
     print(arow.coef_ + arow.variance_)
     assert_type(arow.n_updates_ + arow.n_mistakes_, int)
 
@@ -80,6 +85,8 @@ def main() -> None:
         """Files in, model out."""
         arow.save(path)
         again = load(path)
+        assert_type(load_predictor(path, max_memory="1G"), Predictor)
+        print(load_predictor(path).predict(X), load_predictor(path).predict_one({0: 1.0}))
         again.predict(X)
         again.margin(X)
         again.save(str(path))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cwlearn.core.label_sets import LabelSets
 from cwlearn.core.rows import Rows
 from cwlearn.core.states.base import (
+    BYTES,
     NONE,
     Arrays,
     KernelRule,
@@ -162,7 +163,7 @@ class DiagonalState(LinearState):
             fresh,
             order,
             rule,
-            counts,
+            counts.view(BYTES),
             *more,
         )
 

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from cwlearn._kernels import PROJECTIONS
 from cwlearn.core.label_sets import LabelSets
 from cwlearn.core.rows import Rows
-from cwlearn.core.states.base import NONE, KernelRule, State, scratch_of
+from cwlearn.core.states.base import BYTES, NONE, KernelRule, State, scratch_of
 from cwlearn.errors import DataError
 from cwlearn.native import learn_rows
 from cwlearn.utils.signals import signals_wait
@@ -198,7 +198,7 @@ class ProjectedState(State):
         after = counts.copy()
         done = learn_rows(
             cells.reshape(-1), NONE, NONE, *scratch, _BOUNDS, _COLUMNS, NONE, _SQUARES, target, weight, fresh, _ORDER,
-            rule, after,
+            rule, after.view(BYTES),
         )  # fmt: skip
         if not done or not np.isfinite(cells[0]).all():
             return False

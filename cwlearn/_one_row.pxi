@@ -1,0 +1,100 @@
+"""One row by itself, for callers to whom microseconds matter: a part of `_kernels.pyx`."""
+
+
+cdef inline bint columns_rise(const index_t* columns, Py_ssize_t n) noexcept nogil:
+    """Whether each column is larger than the one before it."""
+    cdef bint disordered = False
+    cdef Py_ssize_t k
+    for k in range(1, n):
+        disordered |= columns[k] <= columns[k - 1]
+    return not disordered
+
+
+cdef inline bint columns_exist(const index_t* columns, Py_ssize_t n, int64_t n_features) noexcept nogil:
+    cdef Py_ssize_t k
+    for k in range(n):
+        if not 0 <= columns[k] < n_features:
+            return False
+    return True
+
+
+def measure_row(
+    const floating[::1] cells, const index_t[::1] indices, const floating[::1] values, double[::1] mean,
+    double[::1] variance, double bias, bint inclusive, Py_ssize_t blocks,
+):
+    """Check a row, and measure its margin as `margin_rows` does: (squared length, mean, variance).
+
+    With several blocks, `mean` and, unless it is empty, `variance` take a number for each, and the tuple has zeros.
+    None if the row is not sound: its columns must rise and exist, and its squared length must be finite.
+    """
+    cdef Py_ssize_t nnz = indices.shape[0]
+    cdef Py_ssize_t length = nnz + 1 + blocks + 3    # of each line of scratch memory: a row, or the scores of labels
+    cdef uint64_t n_features
+    cdef double square
+    cdef double* lines
+    cdef int64_t* places
+    cdef Gaussian margin = Gaussian(0, 0)
+    cdef bint sound
+    cdef unsigned int before
+    if blocks < 1 or cells.shape[0] < 2 * blocks:
+        raise ValueError("a model has an intercept")
+    if blocks > 1 and (mean.shape[0] != blocks or variance.shape[0] not in (0, blocks)):
+        raise ValueError("mean and variance need a number for each label")
+    n_features = cells.shape[0] // (2 * blocks) - 1
+    if values.shape[0] != nnz:
+        return None
+    if nnz and (<size_t> &indices[0] % sizeof(index_t) or <size_t> &values[0] % sizeof(floating)):
+        return None                                  # not aligned
+    # Rows that are not in order are left to `check_rows`; `load_row` and `find_cells` compare columns again.
+    if nnz and not (indices[0] >= 0 and <uint64_t> indices[nnz - 1] < n_features and columns_rise(&indices[0], nnz)):
+        return None
+    lines = <double*> malloc(3 * length * sizeof(double))
+    places = <int64_t*> malloc(length * sizeof(int64_t)) if blocks > 1 else NULL
+    if lines == NULL or (blocks > 1 and places == NULL):
+        free(lines)
+        free(places)
+        raise MemoryError
+    before = keep_subnormals()
+    square = squared_length(&values[0], nnz) if nnz else 0
+    if blocks == 1:
+        sound = measure_two(&margin, cells, indices, values, lines, length, bias, inclusive)
+    else:
+        sound = measure_blocks(mean, variance, cells, indices, values, lines, length, places, bias, inclusive)
+    as_before(before)
+    free(lines)
+    free(places)
+    return (square, margin.mean, margin.variance) if sound and isfinite(square) else None
+
+
+cdef inline bint measure_two(
+    Gaussian* margin, const floating[::1] cells, const index_t[::1] indices, const floating[::1] values, double* lines,
+    Py_ssize_t length, double bias, bint inclusive,
+) noexcept nogil:
+    cdef Row row = Row(lines, lines + length, lines + 2 * length, NULL, 0)
+    cdef Py_ssize_t nnz = indices.shape[0]
+    if not load_row(
+        &row, &cells[0], cells.shape[0] // 2 - 1, &indices[0] if nnz else NULL, &values[0] if nnz else NULL, nnz, bias,
+        Upcoming(NULL, 0),
+    ):
+        return False
+    margin[0] = margin_of(&row, inclusive, 0)
+    return True
+
+
+cdef inline bint measure_blocks(
+    double[::1] mean, double[::1] variance, const floating[::1] cells, const index_t[::1] indices,
+    const floating[::1] values, double* lines, Py_ssize_t length, int64_t* places, double bias, bint inclusive,
+) noexcept nogil:
+    cdef Cells at = Cells(0, places, lines, NULL, False, Clock(NULL, 0, 0, 0))
+    cdef Py_ssize_t nnz = indices.shape[0]
+    cdef Py_ssize_t blocks = mean.shape[0]
+    if not find_cells(
+        &at, cells.shape[0] // (2 * blocks) - 1, &indices[0] if nnz else NULL, &values[0] if nnz else NULL, nnz, bias,
+        Upcoming(NULL, 0),
+    ):
+        return False
+    score_labels(
+        lines + length, &variance[0] if variance.shape[0] else NULL, &cells[0], &at, blocks, inclusive, 0,
+    )
+    memcpy(&mean[0], lines + length, blocks * sizeof(double))
+    return True
