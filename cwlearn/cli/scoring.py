@@ -45,7 +45,11 @@ def warn_without_calibration(learner: Learner, arguments: argparse.Namespace) ->
 
 
 def batches_to_score(
-    learner: Learner, arguments: argparse.Namespace, labelled: bool, needs_labels: bool = True
+    learner: Learner,
+    arguments: argparse.Namespace,
+    labelled: bool,
+    needs_labels: bool = True,
+    prompt: bool = False,
 ) -> Iterator[tuple[Batch, Rows]]:
     """Read batches, each with its rows in the columns of the model; warn at the end of features it has never seen."""
     if not arguments.quiet:
@@ -65,6 +69,7 @@ def batches_to_score(
         documents=learner.documents,
         only_documents=learner.documents is not None,
         threads=getattr(arguments, "threads", None),
+        prompt=prompt,
         on_skipped=warn_of_skipped_line,
     )
     bar = ProgressBar(arguments.quiet or arguments.json)

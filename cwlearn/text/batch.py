@@ -85,6 +85,7 @@ class Batch:
     checksum: int = 0  # of the lines of the chunk, if it is wanted
     first_line: int = 1
     first_record: int = 1
+    skipped: list[DataError] = field(default_factory=list)  # what is wrong with the lines at `bad_places`
 
     @property
     def weights(self) -> NDArray[np.float64] | None:

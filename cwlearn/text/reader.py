@@ -19,7 +19,7 @@ from cwlearn.errors import DataError
 from cwlearn.text._svmlight import UNLABELLED
 from cwlearn.text.batch import Batch, Buffers, Parser
 from cwlearn.text.chunks import CHUNK_BYTES, MARK, Chunk, ChunkReader
-from cwlearn.text.formats import AUTO, FORMATS, HEAD_BYTES, LINE_FORMATS, choose, wrong_format_hint
+from cwlearn.text.formats import AUTO, FORMATS, HEAD_BYTES, LINE_FORMATS, choose, detect, wrong_format_hint
 from cwlearn.text.sources import Paths, Source, as_sources
 from cwlearn.text.svmlight import SvmlightParser
 from cwlearn.text.svmlight_errors import Grammar, label_type
@@ -141,6 +141,7 @@ class Reader:
         threads: int | None = None,
         chunk_bytes: int = CHUNK_BYTES,
         checksums: bool = False,
+        prompt: bool = False,
         on_skipped: Callable[[DataError], object] = lambda flaw: None,
     ) -> None:
         self.sources = as_sources(paths)
@@ -155,6 +156,7 @@ class Reader:
         self.threads = usable_cores() if threads in (None, -1) else threads
         self.chunk_bytes = chunk_bytes
         self.checksums = checksums
+        self.prompt = prompt  # whether a pipe that pauses gives a batch of the lines so far
         self.on_skipped = on_skipped  # is called with what is wrong with each bad line that is left out
         self.n_skipped = 0  # bad lines left out so far
 
@@ -197,9 +199,11 @@ class Reader:
 
     def _begin(self) -> tuple[ChunkReader, Parser]:
         """Open the text, and find out its format."""
-        chunks = ChunkReader(self.sources, self.chunk_bytes, self.reading.max_line, self._columns())
+        chunks = ChunkReader(self.sources, self.chunk_bytes, self.reading.max_line, self._columns(), self.prompt)
         try:
             head = chunks.peek(HEAD_BYTES)
+            if self.prompt and self.reading.format == AUTO and detect(head) is None:
+                head = chunks.peek(HEAD_BYTES, lines=2)  # the first line alone may be a header
             parser = self._parser(head, chunks.has_table)
         except BaseException:
             chunks.close()
@@ -319,7 +323,8 @@ class Reader:
                 batch.end_with(flaw, place)
                 return
             self.n_skipped += 1
-            self.on_skipped(batch.line_error(flaw, line, place))
+            batch.skipped.append(batch.line_error(flaw, line, place))
+            self.on_skipped(batch.skipped[-1])
 
 
 def cut(source: Source, pieces: int, format: str = AUTO) -> list[Source]:
