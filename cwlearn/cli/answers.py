@@ -184,14 +184,9 @@ def kept_fields_of(batch: Batch, answers: Answers) -> list[dict[str, Any]] | Non
     return kept_fields(batch, answers.keep)
 
 
-def in_order(lines: list[str], batch: Batch, answers: Answers) -> list[str]:
-    """Predictions and, in their places, what stands for the lines that were left out."""
-    if not len(batch.bad_places):
-        return lines
-    bad = [answers.bad_line(flaw) for flaw in batch.skipped]
-    places = np.concatenate([batch.places, batch.bad_places[: len(bad)]])
-    both = [*lines, *bad]
-    return [both[number] for number in np.argsort(places, kind="stable").tolist()]
+def in_order(places: Sequence[int], lines: Sequence[str]) -> list[str]:
+    """Lines in the order of their places in the text."""
+    return [lines[number] for number in np.argsort(places, kind="stable").tolist()]
 
 
 def write_lines(file: IO[bytes], lines: Sequence[str]) -> None:

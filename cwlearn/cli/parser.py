@@ -16,6 +16,7 @@ from cwlearn.errors import UsageError, shown
 VERBS = {
     "train": "learn a model from data",
     "predict": "print the label of every row",
+    "learn": "answer lines, and learn those that have a label",
     "evaluate": "measure how well a model predicts the labels of data",
     "inspect": "print what is in a model file",
     "tune": "find the best parameters of an algorithm for data",

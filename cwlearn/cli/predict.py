@@ -77,7 +77,8 @@ def _predict(answers: Answers, arguments: argparse.Namespace, file: IO[bytes]) -
                 write_lines(file, lines)
                 lines = []
         if has_gaps:
-            write_lines(file, in_order(lines, batch, answers))
+            bad = [answers.bad_line(flaw) for flaw in batch.skipped]
+            write_lines(file, in_order([*batch.places.tolist(), *batch.bad_places.tolist()], [*lines, *bad]))
         file.flush()
     return n_rows
 

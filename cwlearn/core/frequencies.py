@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -58,7 +56,8 @@ class Frequencies:
         self.n_documents = weigh_rows(
             self.counts, self.n_documents, rows.indptr, indices, values, extras, squares, room, self._norm, count, weigh
         )
-        return replace(rows, values=values, squares=squares, extras=None if weigh else rows.extras)
+        extras_left = None if weigh else rows.extras
+        return Rows(rows.indptr, rows.indices, values, squares, rows.n_features, rows.weights, extras_left)
 
 
 class FrequencySum:

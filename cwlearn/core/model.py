@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from cwlearn.core.calibration import Calibration
 from cwlearn.core.class_labels import label_text
+from cwlearn.core.journal_mark import JournalMark
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.probabilities import mean_outcome
 from cwlearn.core.rows import Rows
@@ -37,6 +38,10 @@ class Model:
     `classes` are sorted.  Of two labels the second one is the positive one; of more, each has its own block of weights.
     A regression has none.
     """
+
+    journal: JournalMark | None = (
+        None  # how much of a journal of feedback it has learned; a class attribute for pickles
+    )
 
     def __init__(
         self,
@@ -95,6 +100,18 @@ class Model:
     def statistics(self, statistics: Statistics) -> None:
         for name in new_statistics():
             self._counts[name] = statistics[name]  # type: ignore[literal-required]
+
+    @property
+    def counts(self) -> NDArray[np.void]:
+        """What has been counted so far.  Learning counts in a copy, so that this array never changes."""
+        return self._counts
+
+    def with_counts(self, counts: NDArray[np.void]) -> Self:
+        """This model with the counts of another moment, to turn margins of that moment into probabilities."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin._counts = counts
+        return twin
 
     @property
     def calibration(self) -> Calibration | None:
@@ -195,6 +212,23 @@ class Model:
         # A diagonal state is read without the lock.  The arrays of other states may change their shape.
         with nullcontext() if isinstance(self.state, DiagonalState) else self.lock:
             return self.predictor.margins(rows, self.bias, self.rule.projection == "inclusive", only_mean)
+
+    def margins_alone(self, row: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and variance for a single row, which may have features that the model has not.
+
+        If another state predicts than the one that learns, only the weights of the row are derived: there may be
+        millions of others, and each row that is learned changes some of them.
+        """
+        state = self.state
+        beyond = len(row.indices) > 0 and int(row.indices[-1]) >= state.n_features
+        if not isinstance(state, DiagonalState) or not (self.derives or beyond):
+            return self.margins(row)
+        small = state.part(row.indices)
+        if self.derives:
+            small = small.changed(partial(self.turn_into_predicting, self.statistics))
+        columns = np.arange(len(row.indices), dtype=np.int32)
+        row = Rows(row.indptr, columns, row.values, row.squares, len(columns))
+        return small.margins(row, self.bias, self.rule.projection == "inclusive")
 
     def spreads(self, rows: Rows, variance: NDArray[np.float64]) -> NDArray[np.float64]:
         """What the margins of rows are compared with: their variance or, without one of its own, their length.

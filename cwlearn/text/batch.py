@@ -31,6 +31,9 @@ class Parser(Protocol):
     def end_of_last_record(self, text: NDArray[np.uint8], first: int, filled: int) -> int:
         """The place behind the last whole record."""
 
+    def end_of_record(self, chunk: Chunk, place: int) -> int:
+        """The place behind the record that begins at a place."""
+
     def parse(self, chunk: Chunk, buffers: Buffers, max_bad: int) -> Batch:
         """The rows of a chunk, without up to `max_bad` bad records; the next bad record ends the batch."""
 
@@ -105,6 +108,11 @@ class Batch:
 
     def place_of(self, row: int) -> int:
         return int(self.places[row])
+
+    def record_of(self, row: int) -> bytes:
+        """The record that a row was read from, as it is."""
+        place = self.place_of(row)
+        return self.chunk.text[place : self.parser.end_of_record(self.chunk, place)].tobytes()
 
     def line_of(self, row: int) -> int:
         """The number in the file of the line that a row was read from."""

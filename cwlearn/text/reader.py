@@ -133,6 +133,7 @@ class Reader:
         labelled: bool = True,
         label_type: int | None = None,
         needs_labels: bool = True,
+        optional_labels: bool = False,
         queries: bool = False,
         hash_bits: int = 0,
         documents: TextOptions | None = None,
@@ -150,6 +151,7 @@ class Reader:
         self.label_type = label_type if labelled else UNLABELLED  # None: that of the first label
         self.queries, self.hash_bits, self.lowest_index = queries, hash_bits, lowest_index
         self.needs_labels = needs_labels  # else documents without one are fine
+        self.optional_labels = optional_labels  # rows without a label have the label NaN
         self.documents = documents  # how they become rows; None if they cannot
         self.only_documents = only_documents
         require("threads", threads, NOTHING | THREADS)
@@ -188,6 +190,12 @@ class Reader:
             self.threads,
             helping=all(source.is_regular for source in self.sources),
         )
+
+    def parser(self) -> Parser:
+        """The parser for the text."""
+        chunks, parser = self._begin()
+        chunks.close()
+        return parser
 
     def chunks(self) -> Iterator[tuple[Parser, Chunk, Buffers]]:
         """The text as it is, with the parser for it."""
@@ -251,7 +259,7 @@ class Reader:
             raise DataError("rows of numbers (svmlight), and the model was trained on documents", source.name)
         labelled = label_type(head) if self.label_type is None else self.label_type
         grammar = Grammar(labelled, self.lowest_index, sort=self.reading.unsorted == "sort")
-        return SvmlightParser(grammar, self.dtype, self.hash_bits, self.queries)
+        return SvmlightParser(grammar, self.dtype, self.hash_bits, self.queries, self.optional_labels)
 
     def _document_parser(self, format: str, head: bytes) -> DocumentParser:
         from cwlearn.text.documents import DocumentParser  # which svmlight text does not need
@@ -267,7 +275,10 @@ class Reader:
         delimiter, header = (",", True) if format == "parquet" else (reading.delimiter, reading.header)
         texts = names_in(options.text)
         try:
-            records = records_of(format, head, options.label, texts, options.fields, labelled, delimiter, header, name)
+            records = records_of(
+                format, head, options.label, texts, options.fields, labelled, delimiter, header, name,
+                self.optional_labels,
+            )  # fmt: skip
         except DataError as error:
             hint = "" if format == "parquet" else wrong_format_hint(head, format)
             raise DataError(f"{error.what}; {hint}", name, error.line, error.column) if hint else error from None
@@ -289,7 +300,7 @@ class Reader:
                     raise ValueError(f"`{item.name}` is for texts, and {name} has named features (vw)")
             options = TextOptions.of_features()
         labelled = self.label_type != UNLABELLED and self.needs_labels
-        return VwParser(options, labelled, self._document_bits, self.dtype)
+        return VwParser(options, labelled, self._document_bits, self.dtype, self.optional_labels)
 
     @property
     def _document_bits(self) -> int:
