@@ -22,7 +22,7 @@ from cwlearn.core.parameters import POSITIVE
 from cwlearn.errors import DataError, ModelError, UsageError, shown
 from cwlearn.text.batch import Batch, Parser
 from cwlearn.text.feedback import Feedback
-from cwlearn.text.formats import suffix_format
+from cwlearn.text.formats import HEAD_BYTES, suffix_format
 from cwlearn.text.journal import Journal
 from cwlearn.text.labels import label_type_of
 from cwlearn.text.reader import Reader, Reading
@@ -140,8 +140,8 @@ class Session:
             self._take_up_rest(journal)
         except DataError as error:
             raise DataError(
-                f"{error.what}. This line of the journal was damaged or changed after it was learned: restore the "
-                f"journal; no model was written",
+                f"{error.what}. The journal was damaged or changed, or these flags are not those that it was written "
+                f"with: restore it, or begin another with `new_journal`; no model was written",
                 error.path,
                 error.line,
                 error.column,
@@ -151,17 +151,26 @@ class Session:
         rest = journal.rest(lambda *text: self._parser_of_journal(journal).end_of_last_record(*text))
         if journal.size:
             self._journal_parser = self._parser_of_journal(journal)
+            self._check_first_line(journal)
         if rest is None:
             return
         before = self._learner.statistics["rows"]
         for batch in self._reader([rest], replace(self._reading, on_bad_line="error")):
             with signals_wait():
                 self._feedback.learn_all(batch)
-        self._unsaved = 1
+        self._learner.journal, self._unsaved = journal.mark(), 1
         self._save()
         if not self._arguments.quiet:
             rows = self._learner.statistics["rows"] - before
             say(f"{shown(journal.path)}: took up {rows:,} lines that the model had not learned yet")
+
+    def _check_first_line(self, journal: Journal) -> None:
+        """Refuse to go on with other fields than those that the journal was begun with."""
+        source, strict = Source(journal.path), replace(self._reading, on_bad_line="error")
+        line = source.head(HEAD_BYTES).partition(b"\n")[0] + b"\n"
+        for batch in self._reader([source], strict).of_lines(line, source):
+            if batch.fault is not None and len(line) < HEAD_BYTES:
+                raise batch.line_error(batch.fault, batch.n_lines)
 
     def _parser_of_journal(self, journal: Journal) -> Parser:
         return self._reader([Source(journal.path)], self._reading).parser()

@@ -127,7 +127,7 @@ class SvmlightParser:
 
     def _arrays(self, chunk: Chunk, buffers: Buffers, index_dtype: Any) -> _Arrays:
         """Arrays that are long enough for any text of this size: see `parse_rows`."""
-        most_rows = chunk.size // (2 if self.grammar.labelled else 1) + 2
+        most_rows = chunk.size // (2 if self.grammar.labelled and not self.optional else 1) + 2
         most_entries = chunk.size // 4 + 2
         arrays = _Arrays(
             buffers.array("indptr", most_rows + 1, np.int64),

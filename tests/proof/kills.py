@@ -86,10 +86,14 @@ class Trial:
             answers: list[bytes] = []
             reader = threading.Thread(target=lambda: answers.extend(iter(process.stdout.readline, b"")))  # type: ignore
             reader.start()
-            while self.random.random() > 0.02 and not answers and process.poll() is None:
-                time.sleep(0.01)  # else it is killed while it starts
+            if self.random.random() < 0.15:  # while it starts
+                time.sleep(self.random.random() * 0.5)
+            else:
+                while not answers and process.poll() is None:
+                    time.sleep(0.002)
+                time.sleep(self.random.random() * 0.2)
             self.early += not answers
-            time.sleep(self.random.random() * 0.2)
+            assert process.poll() is None, "it ended by itself"
             process.send_signal(signal.SIGKILL)
             process.wait()
             feeder.join()
