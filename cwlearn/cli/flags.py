@@ -21,9 +21,9 @@ Group = Any  # a parser, or what its add_argument_group returns
 OTHER_NAMES = {"n_features": "features", "random_state": "seed", "max_memory": "memory", "ngram_range": "ngrams"}
 # Names that messages may mention, beside the fields of the option classes.
 VERB_OPTIONS = (
-    "algorithm", "algorithms", "base", "checkpoint", "folds", "force", "grid", "held_out", "interval", "journal",
-    "jsonl", "keep", "labels", "names", "names_from", "new_journal", "no_labels", "noise", "report", "resume",
-    "seed", "task", "top", "tuned_once",
+    "algorithm", "algorithms", "base", "checkpoint", "data", "folds", "force", "grid", "held_out", "interval",
+    "journal", "jsonl", "keep", "labels", "names", "names_from", "new_journal", "no_labels", "noise", "report",
+    "resume", "seed", "task", "to", "top", "tuned_once",
 )  # fmt: skip
 
 

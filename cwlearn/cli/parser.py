@@ -22,6 +22,7 @@ VERBS = {
     "tune": "find the best parameters of an algorithm for data",
     "compare": "rank algorithms on data by cross-validation",
     "merge": "combine models that have learned from different rows into one",
+    "export": "write a model as a scorer of one file: C, JavaScript, JSON or ONNX",
     "demo": "train, evaluate and inspect a spam filter, on data of the package",
     "help": "explain a verb or an algorithm",
 }
