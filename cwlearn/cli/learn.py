@@ -20,6 +20,7 @@ from cwlearn.core import model_file
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import POSITIVE
 from cwlearn.errors import DataError, ModelError, UsageError, shown
+from cwlearn.text import compression
 from cwlearn.text.batch import Batch, Parser
 from cwlearn.text.feedback import Feedback
 from cwlearn.text.formats import HEAD_BYTES, suffix_format
@@ -34,6 +35,7 @@ from cwlearn.utils.machine import free_memory
 from cwlearn.utils.messages import say
 from cwlearn.utils.signals import signals_wait
 
+COMPRESSED = tuple(suffix for _, suffix in compression.FORMATS.values())
 SECONDS = 60.0  # between two writes of the model
 CHUNK_BYTES = 1 << 18  # lines that are learned, and forced to disk, together
 ANY_NUMBER = 1 << 62
@@ -72,6 +74,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     if arguments.model == STDIN:
         raise UsageError("a model is a file: -m - names none")
+    if arguments.journal is not None and arguments.journal.endswith(COMPRESSED):
+        raise UsageError(f"a journal is plain text: {shown(arguments.journal)} is the name of a compressed file")
     if arguments.new_journal and arguments.journal is None:
         raise UsageError("--new-journal needs --journal FILE")
     check_paths(arguments.data, [arguments.model, arguments.journal], [])
@@ -194,6 +198,8 @@ class Session:
 
     def _check_format(self, journal: Journal, batch: Batch) -> None:
         """Refuse lines of another format than the journal has: nobody could read it."""
+        if batch.chunk.of_table:
+            raise DataError("rows of a table are no lines that a journal can have", batch.chunk.source.name)
         if self._journal_parser is None:
             by_name = suffix_format(journal.path)
             if by_name not in (None, batch.parser.name):

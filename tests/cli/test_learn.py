@@ -291,6 +291,7 @@ def test_regressions_learn_targets(tmp_path):
     [
         (["-m", "-"], "a model is a file"),
         (["-m", "{model}", "--new-journal"], "--new-journal needs --journal FILE"),
+        (["-m", "{model}", "--journal", "j.jsonl.gz"], "a journal is plain text"),
         (["-m", "{model}", "--journal", "{model}"], "is both read and written"),
     ],
 )
