@@ -23,6 +23,7 @@ class Frequencies:
         self.counts: NDArray[np.uint32] = np.zeros(n_features, np.uint32)
         self.n_documents = 0
         self._norm = NORMS[norm]
+        self._room, self._one_row = np.empty(256), np.zeros(2, np.int64)  # for a single row
 
     def count(self, rows: Rows) -> None:
         """Count the features of rows."""
@@ -47,6 +48,33 @@ class Frequencies:
     def count_and_weigh(self, rows: Rows) -> Rows:
         """Both, row by row."""
         return self._go_through(rows, count=True, weigh=True)
+
+    def copies(self, rows: Rows) -> Rows:
+        """The rows with values of their own, which `weigh_row` may change."""
+        indices = np.asarray(rows.indices, np.int32)
+        squares = rows.squares.copy()
+        return Rows(rows.indptr, indices, rows.values.copy(), squares, rows.n_features, rows.weights, rows.extras)
+
+    def weigh_row(self, rows: Rows, number: int, bounds: list[int], count: bool) -> None:
+        """Weigh one row in place, and count it before if that is wanted.  `bounds` is `rows.indptr` as a list."""
+        start, stop = bounds[number], bounds[number + 1]
+        length = stop - start
+        if len(self._room) < length:
+            self._room = np.empty(2 * length)
+        self._one_row[1] = length
+        self.n_documents = weigh_rows(
+            self.counts,
+            self.n_documents,
+            self._one_row,
+            rows.indices[start:stop],
+            rows.values[start:stop],
+            np.empty(0, rows.values.dtype) if rows.extras is None else rows.extras[start:stop],
+            rows.squares[number : number + 1],
+            self._room,
+            self._norm,
+            count,
+            True,
+        )
 
     def _go_through(self, rows: Rows, count: bool, weigh: bool) -> Rows:
         values, squares = rows.values.copy() if weigh else rows.values, rows.squares.copy()

@@ -106,6 +106,10 @@ class Model:
         """What has been counted so far.  Learning counts in a copy, so that this array never changes."""
         return self._counts
 
+    def set_counts(self, counts: NDArray[np.void]) -> None:
+        """Take over new counts, which must not change any more."""
+        self._counts = counts
+
     def with_counts(self, counts: NDArray[np.void]) -> Self:
         """This model with the counts of another moment, to turn margins of that moment into probabilities."""
         twin = object.__new__(type(self))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn.core.learner import Learner
+from cwlearn.core.row_by_row import RowByRow
 from cwlearn.core.rows import Rows
 from cwlearn.core.states.base import NONE
 from cwlearn.core.states.diagonal import DiagonalState
@@ -22,6 +23,7 @@ from cwlearn.text.monitor import Monitor
 from cwlearn.text.resources import WeightLimit
 from cwlearn.text.weighing import learn_weighed
 
+MOST_SCORES = 1 << 20  # rows x labels of a batch that is scored in memory made before
 FEW_ROWS = 64  # that are scored one by one in any case
 SCORES_AT_ONCE = 1 << 18  # rows x labels that are kept until they become answers
 
@@ -69,19 +71,21 @@ class Feedback:
                 yield Scored(learner, [*range(which.start, which.stop)], part, *learner.margins(part))
             return
         run = _Run(learner)
+        few = rows.n_rows * learner.state.blocks <= MOST_SCORES
+        suits = few and RowByRow.suits(learner)
+        quick = RowByRow(learner, rows, examples.targets, examples.weights) if suits else None
         for number in range(rows.n_rows):
             if number in self.flaws:
                 continue
-            row = rows.part(number, number + 1)
-            weighed = learner.weighed(row)
-            mean, variance = learner.margins_alone(weighed)
             if run.ends_before(learner):
                 yield run.scored()
                 run = _Run(learner)
             counts = learner.counts
-            if examples.labelled[number] and not self._learn(number, row, examples, batch):
+            row = _One(learner, rows, number, quick)
+            row.score()
+            if examples.labelled[number] and not self._learn(row, examples, batch):
                 continue
-            run.add(number, weighed, mean, variance, counts)
+            run.add(row, counts)
         if run.numbers:
             yield run.scored()
 
@@ -90,24 +94,14 @@ class Feedback:
         fits = not isinstance(state, DiagonalState) or rows.n_features <= state.n_features
         return rows.n_rows > FEW_ROWS and fits and not examples.labelled.any() and not examples.flaws
 
-    def _learn(self, number: int, row: Rows, examples: Examples, batch: Batch) -> bool:
+    def _learn(self, row: _One, examples: Examples, batch: Batch) -> bool:
         """Learn one row; False if that is not possible, and then nothing of it is learned."""
-        learner, one = self.learner, slice(number, number + 1)
-        if len(row.indices):
-            learner.grow(int(row.indices[-1]) + 1)
-        frequencies = learner.frequencies
-        if frequencies is not None:
-            before = frequencies.counts[row.indices]
-            row = frequencies.count_and_weigh(row)
         try:
-            learner.learn(row, examples.targets[one], examples.weights[one])
+            row.learn(examples)
         except DataError as error:
-            if frequencies is not None:
-                frequencies.counts[row.indices] = before
-                frequencies.n_documents -= 1
-            self.flaws[number] = batch.row_error(number, error.what)
+            self.flaws[row.number] = batch.row_error(row.number, error.what)
             return False
-        self.learned[number] = True
+        self.learned[row.number] = True
         return True
 
     def learn_all(self, batch: Batch) -> None:
@@ -188,13 +182,60 @@ class Feedback:
         return np.maximum(numbers, 0)
 
 
+class _One:
+    """One row of a batch."""
+
+    def __init__(self, learner: Learner, rows: Rows, number: int, quick: RowByRow | None) -> None:
+        self._learner, self._rows, self.number = learner, rows, number
+        self.quick = quick if quick is not None and quick.fits(number) else None
+        self._batch = quick
+
+    def score(self) -> None:
+        """Find its margin by the model as it is now."""
+        if self.quick is not None:
+            self.quick.score(self.number)
+            return
+        self.weighed = self._learner.weighed(self._rows.part(self.number, self.number + 1))
+        self._margin = self._learner.margins_alone(self.weighed)
+
+    def scored(self) -> tuple[Rows, NDArray[np.float64], NDArray[np.float64]]:
+        """The row as it was scored, with mean and variance."""
+        if self.quick is None:
+            return self.weighed, *self._margin
+        one = slice(self.number, self.number + 1)
+        return self.quick.scored.part(self.number, self.number + 1), self.quick.mean[one], self.quick.variance[one]
+
+    def learn(self, examples: Examples) -> None:
+        """Learn it; a DataError says why that is not possible, and then nothing of it is learned."""
+        learner = self._learner
+        start, stop = (int(bound) for bound in self._rows.indptr[self.number : self.number + 2])
+        columns = self._rows.indices[start:stop]
+        if stop > start and not learner.hash_bits:
+            learner.grow(int(columns[-1]) + 1)
+        frequencies = learner.frequencies
+        before = None if frequencies is None else (frequencies.counts[columns], frequencies.n_documents)
+        try:
+            if self._batch is not None:
+                if not self._batch.learn(self.number):
+                    raise learner.not_finite(self.number)
+                return
+            row = self._rows.part(self.number, self.number + 1)
+            row = row if frequencies is None else frequencies.count_and_weigh(row)
+            one = slice(self.number, self.number + 1)
+            learner.learn(row, examples.targets[one], examples.weights[one])
+        except DataError:
+            if frequencies is not None and before is not None:
+                frequencies.counts[columns], frequencies.n_documents = before
+            raise
+
+
 class _Run:
     """Neighbouring rows whose scores are worth the same, since the counts that tell it have not changed."""
 
     def __init__(self, learner: Learner) -> None:
         self._learner, self._counts = learner, learner.counts
         self.numbers: list[int] = []
-        self._parts: list[tuple[Rows, NDArray[np.float64], NDArray[np.float64]]] = []
+        self._rows: list[_One] = []
         self._most = max(1, SCORES_AT_ONCE // learner.state.blocks)
 
     def ends_before(self, learner: Learner) -> bool:
@@ -210,22 +251,21 @@ class _Run:
             return True
         return bool((self._counts["calibration"] != learner.counts["calibration"]).any())
 
-    def add(
-        self,
-        number: int,
-        row: Rows,
-        mean: NDArray[np.float64],
-        variance: NDArray[np.float64],
-        counts: NDArray[np.void],
-    ) -> None:
+    def add(self, row: _One, counts: NDArray[np.void]) -> None:
         if not self.numbers:
             self._counts = counts
-        self.numbers.append(number)
-        self._parts.append((row, mean, variance))
+        self.numbers.append(row.number)
+        self._rows.append(row)
 
     def scored(self) -> Scored:
-        rows, means, variances = zip(*self._parts, strict=True)
         model = self._learner.with_counts(self._counts)
+        first, last, quick = self.numbers[0], self.numbers[-1], self._rows[0].quick
+        if quick is not None and len(self.numbers) == last + 1 - first and all(row.quick for row in self._rows):
+            which = slice(first, last + 1)
+            return Scored(
+                model, self.numbers, quick.scored.part(first, last + 1), quick.mean[which], quick.variance[which]
+            )
+        rows, means, variances = zip(*(row.scored() for row in self._rows), strict=True)
         return Scored(model, self.numbers, joined(rows), np.concatenate(means), np.concatenate(variances))
 
 
