@@ -58,6 +58,28 @@ def answers_of_c(source: str, lines: list[bytes], folder: Path, flags: list[str]
     return np.array([[float(word) for word in line.split()] for line in done.stdout.splitlines()])
 
 
+def check_bad_bytes(rng: random.Random, texts: list[str], folder: Path) -> None:
+    """The program in C refuses exactly those bytes that Python does not decode; the sanitizers watch it."""
+    lines = []
+    for text in texts:
+        line = bytearray(text.encode() or b"x")
+        for _ in range(rng.randint(1, 3)):
+            line[rng.randrange(len(line))] = rng.choice([0x80, 0xC3, 0xED, 0xF4, 0xFF, rng.randrange(256)])
+        lines.append(bytes(line).replace(b"\n", b"\r"))
+    done = subprocess.run([folder / "scorer"], input=b"".join(line + b"\n" for line in lines), capture_output=True)
+    assert done.returncode == 0, done.stderr
+    refused = [answer == b"-1" for answer in done.stdout.splitlines()]
+    assert refused == [not is_utf8(line) for line in lines]
+
+
+def is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def answers_of_js(source: str, calls: list[str], folder: Path) -> np.ndarray:
     """What a module of JavaScript answers to calls, each with its arguments as JSON."""
     (folder / "scorer.js").write_text(source)
@@ -107,6 +129,7 @@ def compare(documents: int, seed: int, models: int) -> dict[str, Any]:
             if tried["c"]:
                 lines = [text.encode() for text in texts]
                 answers["c"] = answers_of_c(c_source(scorer), lines, folder, ["-O1", *SANITIZERS])
+                check_bad_bytes(rng, texts, folder)
             if tried["js"]:
                 calls = [as_json([text]) for text in texts]
                 answers["js"] = answers_of_js(js_source(scorer), calls, folder)

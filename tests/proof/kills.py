@@ -77,8 +77,8 @@ class Trial:
         with contextlib.suppress(OSError):
             process.stdin.close()  # what it still buffers has no reader
 
-    def kill_once(self) -> None:
-        """Start, send lines, kill at a random moment, and note what was answered."""
+    def kill_once(self, early: bool) -> None:
+        """Start, send lines, kill at a random moment, perhaps while it starts, and note what was answered."""
         with self.serve(stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
             assert process.stdout is not None
             feeder = threading.Thread(target=self.feed, args=(process,))
@@ -86,7 +86,7 @@ class Trial:
             answers: list[bytes] = []
             reader = threading.Thread(target=lambda: answers.extend(iter(process.stdout.readline, b"")))  # type: ignore
             reader.start()
-            if self.random.random() < 0.15:  # while it starts
+            if early:
                 time.sleep(self.random.random() * 0.5)
             else:
                 while not answers and process.poll() is None:
@@ -144,7 +144,7 @@ def run(kills: int, seed: int, every: int = 10) -> dict[str, int]:
         trial = Trial(Path(folder), random.Random(seed))
         lines = checks = 0
         for number in range(1, kills + 1):
-            trial.kill_once()
+            trial.kill_once(early=number % 6 == 0)
             if trial.random.random() < 0.3 and trial.journal.exists() and os.path.getsize(trial.journal):
                 trial.tear()
             if number % every == 0 or number == kills:
