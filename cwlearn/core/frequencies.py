@@ -38,7 +38,8 @@ class Frequencies:
 
     def forget(self, rows: Rows) -> None:
         """Take back the counts of rows that were counted and could not be learned."""
-        np.subtract.at(self.counts, rows.indices, 1)
+        counted = rows.indices if rows.extras is None else rows.indices[rows.values != 0]
+        np.subtract.at(self.counts, counted, 1)
         self.n_documents -= rows.n_rows
 
     def weigh(self, rows: Rows) -> Rows:

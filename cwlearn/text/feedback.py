@@ -208,24 +208,21 @@ class _One:
     def learn(self, examples: Examples) -> None:
         """Learn it; a DataError says why that is not possible, and then nothing of it is learned."""
         learner = self._learner
-        start, stop = (int(bound) for bound in self._rows.indptr[self.number : self.number + 2])
-        columns = self._rows.indices[start:stop]
-        if stop > start and not learner.hash_bits:
-            learner.grow(int(columns[-1]) + 1)
-        frequencies = learner.frequencies
-        before = None if frequencies is None else (frequencies.counts[columns], frequencies.n_documents)
+        frequencies, row = learner.frequencies, self._rows
+        if not learner.hash_bits and row.indptr[self.number + 1] > row.indptr[self.number]:
+            learner.grow(int(row.indices[row.indptr[self.number + 1] - 1]) + 1)
         try:
             if self._batch is not None:
                 if not self._batch.learn(self.number):
                     raise learner.not_finite(self.number)
                 return
-            row = self._rows.part(self.number, self.number + 1)
+            row = row.part(self.number, self.number + 1)
             row = row if frequencies is None else frequencies.count_and_weigh(row)
             one = slice(self.number, self.number + 1)
             learner.learn(row, examples.targets[one], examples.weights[one])
         except DataError:
-            if frequencies is not None and before is not None:
-                frequencies.counts[columns], frequencies.n_documents = before
+            if frequencies is not None:
+                frequencies.forget(self._rows.part(self.number, self.number + 1))
             raise
 
 
@@ -249,7 +246,7 @@ class _Run:
             return False
         if learner.rule.task == "regression":  # whose deviations depend on all counts
             return True
-        return bool((self._counts["calibration"] != learner.counts["calibration"]).any())
+        return self._counts["calibration"].tobytes() != learner.counts["calibration"].tobytes()
 
     def add(self, row: _One, counts: NDArray[np.void]) -> None:
         if not self.numbers:

@@ -249,8 +249,8 @@ class Reader:
             head = source.head(HEAD_BYTES)
         head = head.removeprefix(MARK)
         format = "parquet" if has_table else choose(source.path, head, self.reading.format)
-        if not head and self.only_documents and self.documents is not None:  # nothing has every format
-            format = "vw" if self.documents.named_features else "text"
+        if not head and self.reading.format == AUTO and self.only_documents and self.documents is not None:
+            format = "vw" if self.documents.named_features else "text"  # nothing has every format
         if format == "parquet" and not has_table:
             raise DataError("expected Parquet data, which begin with PAR1, found other data", source.name)
         if format == "vw":

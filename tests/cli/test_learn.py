@@ -12,7 +12,7 @@ import tempfile
 import pytest
 
 from cwlearn.core import model_file
-from tests.cli.test_line_by_line import LINES, trained
+from tests.cli.test_line_by_line import LINES, TEXTS, trained
 from tests.proof.kills import bits
 from tests.text_cases import command, cwlearn, explained, fail, outcome_of, succeed
 
@@ -304,3 +304,20 @@ def test_a_checkpoint_is_no_model_to_learn_into(tmp_path, model):
     learner.unfinished = {"done": 1, "memory": None}
     model_file.save(learner, model)
     assert "a checkpoint; `cwlearn train --resume` finishes its training first" in fail("learn", "-", "-m", model)
+
+
+def test_a_document_that_cannot_be_learned_is_not_counted_either(tmp_path):
+    """Its words weigh those of later documents."""
+    data, model, other = tmp_path / "data.jsonl", tmp_path / "m.npz", tmp_path / "other.npz"
+    records = [{"text": text, "label": label, "a": 1, "b": 2} for text, label in TEXTS]
+    data.write_text("".join(json.dumps(record) + "\n" for record in records))
+    succeed("train", data, "-m", model, "-a", "perceptron", "--epochs", 1, "--fields", "a,b")
+    other.write_bytes(model.read_bytes())
+    lines = [json.dumps(record) for record in records]
+    bad = json.dumps({"text": "free lunch", "label": "ham", "a": 3e38, "b": -3e38})
+    outcome = learned("-m", model, lines=[*lines, bad, *lines])
+    assert "is not a finite number" in outcome.err
+    assert [bool(answer) for answer in answers_of(outcome)] == [True] * 4 + [False] + [True] * 4
+    learned("-m", other, lines=[*lines, *lines])
+    assert bits(model_file.load(model)) == bits(model_file.load(other))
+    assert model_file.load(model).frequencies.n_documents == model_file.load(other).frequencies.n_documents
