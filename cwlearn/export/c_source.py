@@ -22,7 +22,7 @@ USAGE = """\
 def c_source(scorer: Scorer) -> str:
     """The source; DataError if the model cannot be a program."""
     check_texts(scorer)
-    return "\n".join([*_parts(scorer), program("scorer.c")])
+    return "\n".join([*_parts(scorer), program("scorer.c.in")])
 
 
 def _parts(scorer: Scorer) -> Iterator[str]:

@@ -31,7 +31,7 @@ TEXT_NAMES = (
 def js_source(scorer: Scorer) -> str:
     """The source; DataError if the model cannot be a program."""
     check_texts(scorer)
-    return "\n".join([*_parts(scorer), program("scorer.js")])
+    return "\n".join([*_parts(scorer), program("scorer.js.in")])
 
 
 def _parts(scorer: Scorer) -> Iterator[str]:
