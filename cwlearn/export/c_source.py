@@ -22,7 +22,8 @@ USAGE = """\
 def c_source(scorer: Scorer) -> str:
     """The source; DataError if the model cannot be a program."""
     check_texts(scorer)
-    return "\n".join([*_parts(scorer), program("scorer.c.in")])
+    rows = "rows.c.in" if scorer.documents is None else "text.c.in"
+    return "\n".join([*_parts(scorer), *map(program, ("scorer.c.in", rows, "main.c.in"))])
 
 
 def _parts(scorer: Scorer) -> Iterator[str]:
