@@ -58,4 +58,4 @@ def test_a_row_passes_seven_functions_of_the_command_that_trains(functions_from,
 
 def test_a_row_passes_five_functions_of_the_command_that_predicts(functions_from, text, model, capsysbinary):
     paths = functions_from(cli.main, succeed, "predict", text, "-m", model)
-    assert paths == {("main", "run", "_prediction_lines", "Model.margins", "DiagonalState.margins")}
+    assert paths == {("main", "run", "_predict", "Model.margins", "DiagonalState.margins")}

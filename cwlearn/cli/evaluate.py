@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from cwlearn.cli.common import check_paths
-from cwlearn.cli.multilabel import check_flags, evaluate_sets, print_sets
+from cwlearn.cli.multilabel import evaluate_sets, print_sets
 from cwlearn.cli.scoring import (
     add_data_flags,
     add_threshold,
@@ -38,7 +38,6 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     check_paths(arguments.data)
     learner = load_for_scoring(arguments)
-    check_flags(arguments, learner)
     if learner.rule.probabilistic:
         warn_without_calibration(learner, arguments)
     start = time.perf_counter()

@@ -21,9 +21,9 @@ Group = Any  # a parser, or what its add_argument_group returns
 OTHER_NAMES = {"n_features": "features", "random_state": "seed", "max_memory": "memory", "ngram_range": "ngrams"}
 # Names that messages may mention, beside the fields of the option classes.
 VERB_OPTIONS = (
-    "algorithm", "algorithms", "base", "budget", "checkpoint", "folds", "force", "grid", "held_out", "html", "journal",
-    "labels", "multilabel", "names", "names_from", "no_labels", "noise", "questions", "report", "resume", "seed",
-    "show", "task", "top", "tuned_once",
+    "algorithm", "algorithms", "base", "budget", "checkpoint", "data", "folds", "force", "grid", "held_out", "html",
+    "interval", "journal", "jsonl", "keep", "labels", "multilabel", "names", "names_from", "new_journal", "no_labels",
+    "noise", "questions", "report", "resume", "seed", "show", "task", "to", "top", "tuned_once",
 )  # fmt: skip
 
 

@@ -9,39 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.cli.flags import checked
 from cwlearn.core.learner import Learner
 from cwlearn.core.multilabel_metrics import MultiLabelMeasures
-from cwlearn.core.parameters import COUNT
 from cwlearn.core.rows import Rows
-from cwlearn.errors import UsageError
 from cwlearn.text.batch import Batch
 from cwlearn.text.labels import Labels
 from cwlearn.utils.messages import put
 
 USUAL_THRESHOLD = 0.5
-
-
-def add_top(parser: Any) -> None:
-    parser.add_argument(
-        "--top",
-        type=checked(COUNT),
-        metavar=COUNT.form,
-        help="with several labels a row: predict the N most probable labels of each row, the most probable one first",
-    )
-
-
-def check_flags(arguments: argparse.Namespace, learner: Learner) -> None:
-    """Refuse the flags above for a model of one label a row, and where they contradict each other."""
-    given = [name for name in ("threshold", "top") if getattr(arguments, name, None) is not None]
-    if "top" in given and not learner.multilabel:
-        raise UsageError("--top is for a model that was trained with --multilabel")
-    if not learner.multilabel:
-        return
-    if len(given) > 1:
-        raise UsageError("--threshold and --top cannot be used together: --top has always as many labels")
-    if "threshold" in given and not learner.is_calibrated and not learner.rule.probabilistic:
-        raise UsageError(f"this model of {learner.rule.name} has no calibration, hence no chances to compare")
 
 
 def predicted_labels(
@@ -51,24 +26,6 @@ def predicted_labels(
     if threshold is None or threshold == USUAL_THRESHOLD:
         return np.asarray(learner.chosen(learner.scores(rows, mean, variance)) == 1)
     return np.asarray(learner.probabilities(rows, mean, variance) >= threshold)
-
-
-def lines_of_labels(
-    learner: Learner,
-    rows: Rows,
-    mean: NDArray[np.float64],
-    variance: NDArray[np.float64],
-    label_names: list[str],
-    arguments: argparse.Namespace,
-) -> list[str]:
-    """The labels of each row, with commas between them."""
-    names = np.array(label_names, object)
-    if arguments.top is not None:
-        scores = learner.scores(rows, mean, variance)
-        order = np.argsort(-scores, axis=1, kind="stable")[:, : arguments.top]
-        return [",".join(names[numbers]) for numbers in order]
-    chosen = predicted_labels(learner, rows, mean, variance, getattr(arguments, "threshold", None))
-    return [",".join(names[has]) for has in chosen]
 
 
 def evaluate_sets(

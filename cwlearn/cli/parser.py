@@ -16,6 +16,7 @@ from cwlearn.errors import UsageError, shown
 VERBS = {
     "train": "learn a model from data",
     "predict": "print the label of every row",
+    "learn": "answer lines, and learn those that have a label",
     "evaluate": "measure how well a model predicts the labels of data",
     "query": "print the rows whose labels would teach a model most",
     "inspect": "print what is in a model file",
@@ -24,6 +25,7 @@ VERBS = {
     "tune": "find the best parameters of an algorithm for data",
     "compare": "rank algorithms on data by cross-validation",
     "merge": "combine models that have learned from different rows into one",
+    "export": "write a model as a scorer of one file: C, JavaScript, JSON or ONNX",
     "demo": "train, evaluate and inspect a spam filter, on data of the package",
     "help": "explain a verb or an algorithm",
 }

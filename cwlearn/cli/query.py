@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _note(batch: Batch, row: int) -> dict[str, Any]:
     """Where a row stands, and what is there."""
     of_table = batch.chunk.of_table
-    record = batch.record_of(row).decode("utf-8", "backslashreplace")
+    record = batch.record_of(row).rstrip(b"\r\n").decode("utf-8", "backslashreplace")
     return {
         "file": batch.chunk.source.name,
         "line": None if of_table else batch.line_of(row),

@@ -50,6 +50,8 @@ def load_for_scoring(arguments: argparse.Namespace) -> Learner:
     if "threshold" in arguments and learner.multilabel:
         if isinstance(arguments.threshold, str):
             raise UsageError(f"--threshold {arguments.threshold} is for two labels; several labels a row take a number")
+        if not learner.is_calibrated and not learner.rule.probabilistic:
+            raise UsageError(f"this model of {learner.rule.name} has no calibration, hence no chances to compare")
     elif "threshold" in arguments:
         training = replace(learner.training, threshold=arguments.threshold)
         with usage_checked():
@@ -70,7 +72,11 @@ def warn_without_calibration(learner: Learner, arguments: argparse.Namespace) ->
 
 
 def batches_to_score(
-    learner: Learner, arguments: argparse.Namespace, labelled: bool, needs_labels: bool = True
+    learner: Learner,
+    arguments: argparse.Namespace,
+    labelled: bool,
+    needs_labels: bool = True,
+    prompt: bool = False,
 ) -> Iterator[tuple[Batch, Rows]]:
     """Read batches, each with its rows in the columns of the model; warn at the end of features it has never seen."""
     if not arguments.quiet:
@@ -90,6 +96,7 @@ def batches_to_score(
         documents=learner.documents,
         only_documents=learner.documents is not None,
         threads=getattr(arguments, "threads", None),
+        prompt=prompt,
         on_skipped=warn_of_skipped_line,
     )
     bar = ProgressBar(arguments.quiet or arguments.json)

@@ -25,6 +25,7 @@ class Frequencies:
         self.counts: NDArray[np.uint32] = np.zeros(n_features, np.uint32)
         self.n_documents = 0
         self._norm = NORMS[norm]
+        self._room, self._one_row = np.empty(256), np.zeros(2, np.int64)  # for a single row
 
     def count(self, rows: Rows) -> None:
         """Count the features of rows."""
@@ -39,7 +40,8 @@ class Frequencies:
 
     def forget(self, rows: Rows) -> None:
         """Take back the counts of rows that were counted and could not be learned."""
-        np.subtract.at(self.counts, rows.indices, 1)
+        counted = rows.indices if rows.extras is None else rows.indices[rows.values != 0]
+        np.subtract.at(self.counts, counted, 1)
         self.n_documents -= rows.n_rows
 
     def weigh(self, rows: Rows) -> Rows:
@@ -50,7 +52,7 @@ class Frequencies:
         """Both, row by row."""
         return self._go_through(rows, count=True, weigh=True)
 
-    def weigh_row(self, row: Rows, count: bool) -> NDArray[Any]:
+    def weigh_one(self, row: Rows, count: bool) -> NDArray[Any]:
         """The weighted values of one row without extras, in the place of its own values; `count` counts it first."""
         values = row.values
         self.n_documents = weigh_rows(
@@ -58,6 +60,33 @@ class Frequencies:
             np.empty(len(values) + 1), self._norm, count, True,
         )  # fmt: skip
         return values
+
+    def copies(self, rows: Rows) -> Rows:
+        """The rows with values of their own, which `weigh_row` may change."""
+        indices = np.asarray(rows.indices, np.int32)
+        squares = rows.squares.copy()
+        return Rows(rows.indptr, indices, rows.values.copy(), squares, rows.n_features, rows.weights, rows.extras)
+
+    def weigh_row(self, rows: Rows, number: int, bounds: list[int], count: bool) -> None:
+        """Weigh one row in place, and count it before if that is wanted.  `bounds` is `rows.indptr` as a list."""
+        start, stop = bounds[number], bounds[number + 1]
+        length = stop - start
+        if len(self._room) < length:
+            self._room = np.empty(2 * length)
+        self._one_row[1] = length
+        self.n_documents = weigh_rows(
+            self.counts,
+            self.n_documents,
+            self._one_row,
+            rows.indices[start:stop],
+            rows.values[start:stop],
+            np.empty(0, rows.values.dtype) if rows.extras is None else rows.extras[start:stop],
+            rows.squares[number : number + 1],
+            self._room,
+            self._norm,
+            count,
+            True,
+        )
 
     def _go_through(self, rows: Rows, count: bool, weigh: bool) -> Rows:
         values, squares = rows.values.copy() if weigh else rows.values, rows.squares.copy()
@@ -67,8 +96,8 @@ class Frequencies:
         self.n_documents = weigh_rows(
             self.counts, self.n_documents, rows.indptr, indices, values, extras, squares, room, self._norm, count, weigh
         )
-        more = None if weigh else rows.extras
-        return Rows(rows.indptr, rows.indices, values, squares, rows.n_features, rows.weights, more)
+        extras_left = None if weigh else rows.extras
+        return Rows(rows.indptr, rows.indices, values, squares, rows.n_features, rows.weights, extras_left)
 
 
 class FrequencySum:

@@ -188,13 +188,17 @@ class Learner(Model):
                 finally:
                     self._counts, self._calibrations = counts, known
                 if done < len(piece):
-                    which = "features" if len(self.classes) else "features or targets"
-                    raise DataError(
-                        f"the margin of this row, or the step to learn from it, is not a finite number in "
-                        f"{self.state.dtype}: bring the {which} to another scale",
-                        row=int(piece[done]),
-                    )
+                    raise self.not_finite(int(piece[done]))
                 report(done)
+
+    def not_finite(self, row: int) -> DataError:
+        """Why a row cannot be learned whose margin or step is not finite."""
+        which = "features" if len(self.classes) else "features or targets"
+        return DataError(
+            f"the margin of this row, or the step to learn from it, is not a finite number in {self.state.dtype}: "
+            f"bring the {which} to another scale",
+            row=row,
+        )
 
     def rows_at_once(self, rows: Rows) -> int:
         """How many of these rows are learned between two looks at signals."""

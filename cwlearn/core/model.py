@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from cwlearn._kernels import CALIBRATION_SIZE
 from cwlearn.core.calibration import Calibration
 from cwlearn.core.class_labels import label_text
+from cwlearn.core.journal_mark import JournalMark
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.label_sets import check_multilabel
 from cwlearn.core.probabilities import mean_outcome
@@ -43,6 +44,10 @@ class Model:
     A regression has none.  With `multilabel` a row may have any number of labels, and each label is a binary problem
     with a block of weights and a calibration of its own.
     """
+
+    journal: JournalMark | None = (
+        None  # how much of a journal of feedback it has learned; a class attribute for pickles
+    )
 
     def __init__(
         self,
@@ -117,6 +122,22 @@ class Model:
     def n_learned(self) -> int:
         """The rows that were learned."""
         return int(self._counts["rows"][0])
+
+    @property
+    def counts(self) -> NDArray[np.void]:
+        """What has been counted so far.  Learning counts in a copy, so that this array never changes."""
+        return self._counts
+
+    def set_counts(self, counts: NDArray[np.void]) -> None:
+        """Take over new counts, which must not change any more."""
+        self._counts = counts
+
+    def with_counts(self, counts: NDArray[np.void]) -> Self:
+        """This model with the counts of another moment, to turn margins of that moment into probabilities."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin._counts = counts
+        return twin
 
     @property
     def calibration(self) -> Calibration | None:
@@ -295,6 +316,23 @@ class Model:
         if self.multilabel:  # even of a single label
             return margins[0].reshape(rows.n_rows, -1), margins[1].reshape(rows.n_rows, -1)
         return margins
+
+    def margins_alone(self, row: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and variance for a single row, which may have features that the model has not.
+
+        If another state predicts than the one that learns, only the weights of the row are derived: there may be
+        millions of others, and each row that is learned changes some of them.
+        """
+        state = self.state
+        beyond = len(row.indices) > 0 and int(row.indices[-1]) >= state.n_features
+        if not isinstance(state, DiagonalState) or not (self.derives or beyond):
+            return self.margins(row)
+        small = state.part(row.indices)
+        if self.derives:
+            small = small.changed(partial(self.turn_into_predicting, self.statistics))
+        columns = np.arange(len(row.indices), dtype=np.int32)
+        row = Rows(row.indptr, columns, row.values, row.squares, len(columns))
+        return small.margins(row, self.bias, self.rule.projection == "inclusive")
 
     def spreads(self, rows: Rows, variance: NDArray[np.float64]) -> NDArray[np.float64]:
         """What the margins of rows are compared with: their variance or, without one of its own, their length.

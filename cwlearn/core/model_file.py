@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from cwlearn._version import __version__
 from cwlearn.core import calibration, sealed_archive
 from cwlearn.core.class_labels import as_json, from_json, json_value
+from cwlearn.core.journal_mark import JournalMark
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import SIZE, is_number, require
@@ -188,6 +189,7 @@ def _header(learner: Learner) -> dict[str, Any]:
         "tally": dict(learner.statistics),
         **_calibration(learner),
         "unfinished": learner.unfinished,
+        "journal": learner.journal and learner.journal.record(),
     }
 
 
@@ -323,6 +325,7 @@ def _filled(learner: Learner, header: dict[str, Any], arrays: Arrays, names: Sto
         if not learner.hash_bits:
             raise ValueError("it has learned documents, and its columns are no hashes")
     learner.unfinished = _unfinished(header["unfinished"])
+    learner.journal = JournalMark.from_record(header.get("journal"))
     return OpenModel(learner, n_features, arrays, budget)
 
 

@@ -35,6 +35,9 @@ class Parser(Protocol):
     def end_of_last_record(self, text: NDArray[np.uint8], first: int, filled: int) -> int:
         """The place behind the last whole record."""
 
+    def end_of_record(self, chunk: Chunk, place: int) -> int:
+        """The place behind the record that begins at a place."""
+
     def parse(self, chunk: Chunk, buffers: Buffers, max_bad: int) -> Batch:
         """The rows of a chunk, without up to `max_bad` bad records; the next bad record ends the batch."""
 
@@ -90,6 +93,7 @@ class Batch:
     checksum: int = 0  # of the lines of the chunk, if it is wanted
     first_line: int = 1
     first_record: int = 1
+    skipped: list[DataError] = field(default_factory=list)  # what is wrong with the lines at `bad_places`
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
@@ -110,18 +114,14 @@ class Batch:
     def place_of(self, row: int) -> int:
         return int(self.places[row])
 
+    def record_of(self, row: int) -> bytes:
+        """The record that a row was read from, as it is."""
+        place = self.place_of(row)
+        return self.chunk.text[place : self.parser.end_of_record(self.chunk, place)].tobytes()
+
     def line_of(self, row: int) -> int:
         """The number in the file of the line that a row was read from."""
         return self.line_number(self.chunk.count_lines(self.chunk.start, self.place_of(row)))
-
-    def record_of(self, row: int) -> bytes:
-        """The text that a row was read from, without its last line end."""
-        place = self.place_of(row)
-        if self.parser.lines_are_records:
-            return self.chunk.line_at(place).rstrip(b"\r\n")
-        later = [places[places > place][:1] for places in (self.places, self.bad_places)]
-        stop = min([self.chunk.stop, *(int(places[0]) for places in later if len(places))])
-        return self.chunk.text[place:stop].tobytes().rstrip(b"\r\n")
 
     def line_number(self, line: int) -> int:
         """The number in the file of a line of the chunk, counted from 0."""

@@ -100,10 +100,19 @@ class ChunkReader:
     """The chunks of several sources.  A source without a line end at its end is given one."""
 
     def __init__(
-        self, sources: Sequence[Source], chunk_bytes: int, max_line: int, columns: Sequence[str] | None = None
+        self,
+        sources: Sequence[Source],
+        chunk_bytes: int,
+        max_line: int,
+        columns: Sequence[str] | None = None,
+        prompt: bool = False,
     ) -> None:
-        """`columns` are those that are read of a table; None: there must be no table."""
+        """`columns` are those that are read of a table; None: there must be no table.
+
+        If it is `prompt`, a pipe that pauses gives a chunk of the lines so far, else it is waited for.
+        """
         self.chunk_bytes, self.max_line, self._columns = chunk_bytes, max_line, columns
+        self._prompt = prompt
         self.end_of_last_record = end_of_last_line  # a format may have records of several lines
         self._sources = list(sources)
         self._file: TextFile | None = None
@@ -151,8 +160,15 @@ class ChunkReader:
         filled = PADDING + len(self._carry)
         room = len(buffer) - PADDING - 1  # for a line end that may have to be added
         buffer[PADDING:filled] = np.frombuffer(self._carry, np.uint8)
-        filled += file.read_into(memoryview(buffer)[filled:room])  # type: ignore[arg-type]
-        return filled, filled < room
+        if not (self._prompt and file.may_pause):
+            filled += file.read_into(buffer[filled:room])
+            return filled, filled < room
+        ended, any_line = False, False
+        while filled < room and not (ended or any_line):
+            more, ended = file.read_some(memoryview(buffer)[filled:room])  # type: ignore[arg-type]
+            any_line = bool((buffer[filled : filled + more] == NEWLINE).any())
+            filled += more
+        return filled, ended
 
     def _open_next(self) -> TextFile | None:
         """Begin with a source: skip the mark that UTF-8 may begin with, and refuse UTF-16 and UTF-32."""
@@ -161,17 +177,20 @@ class ChunkReader:
         source = self._sources.pop(0)
         self._file = file = open_text(source, self._columns)
         self._is_first = True
-        head = file.peek(len(MARK) + 1)
+        head = file.peek(len(MARK) + 1, 1 if self._prompt else None)
         if head.startswith((b"\xff\xfe", b"\xfe\xff")) or 1 < head.count(0) < len(head):
             raise DataError("looks like UTF-16 or UTF-32, expected ASCII or UTF-8 text", source.name, 1, 1)
         if head.startswith(MARK) and not source.start:
             file.read_into(memoryview(bytearray(MARK)))
         return file
 
-    def peek(self, size: int) -> bytes:
-        """The first bytes of the first source that has any, before anything is read."""
+    def peek(self, size: int, lines: int = 1) -> bytes:
+        """The first bytes of the first source that has any, before anything is read.
+
+        If it is prompt, the first lines of a pipe that pauses are enough.
+        """
         while (file := self._file or self._open_next()) is not None:
-            if head := file.peek(size):
+            if head := file.peek(size, lines if self._prompt else None):
                 return head
             self._bytes_done += file.size
             self._file = None

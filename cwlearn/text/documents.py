@@ -65,6 +65,9 @@ class DocumentParser:
     def end_of_last_record(self, text: NDArray[np.uint8], first: int, filled: int) -> int:
         return self.format.end_of_last_record(text, first, filled)
 
+    def end_of_record(self, chunk: Chunk, place: int) -> int:
+        return self.format.end_of_record(chunk, place)
+
     @cached_property
     def hasher(self) -> Hasher:
         return Hasher(settings_of(self.options, self.hash_bits))
@@ -168,8 +171,16 @@ class DocumentParser:
         """The records that lack a field, or have a label that cannot be one."""
         unfit = self.format.missing(fields)
         if self.format.labelled:
-            unfit |= unfit_labels(fields.scratch, *self._label_spans(fields), self._separator)
+            unfit_label = unfit_labels(fields.scratch, *self._label_spans(fields), self._separator)
+            unfit |= unfit_label & ~self.format.unlabelled(fields) if self.format.optional else unfit_label
         return unfit
+
+    def _label_spans(self, fields: Fields) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where the labels lie; one that a record may lack is empty, and null if there may be several labels."""
+        starts, stops = _spans(fields, 0)
+        if self.format.optional:
+            return starts, np.where(self.format.unlabelled(fields), starts, stops)
+        return starts, np.where(fields.kinds[0] == NULL, starts, stops) if self.format.multilabel else stops
 
     def _without(self, fields: Fields, unfit: NDArray[np.bool_], split: _Split, chunk: Chunk, max_bad: int) -> Fields:
         """The records that are fit; the others are left out, or the first of them ends the batch."""
@@ -232,12 +243,10 @@ class DocumentParser:
     def _labels(self, fields: Fields) -> tuple[NDArray[np.float64], list[str] | None]:
         if not self.format.labelled:
             return np.zeros(len(fields.places)), None
-        return intern_labels(fields.scratch, *self._label_spans(fields))
-
-    def _label_spans(self, fields: Fields) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where the label of each record lies; if there may be several labels, null is none."""
-        starts, stops = _spans(fields, 0)
-        return starts, np.where(fields.kinds[0] == NULL, starts, stops) if self.format.multilabel else stops
+        labels, names = intern_labels(fields.scratch, *self._label_spans(fields))
+        if self.format.optional:
+            labels[self.format.unlabelled(fields)] = np.nan
+        return labels, names
 
     @property
     def separator(self) -> str:
@@ -261,8 +270,10 @@ class DocumentParser:
     def _label_flaw(self, record: bytes, chunk: Chunk) -> RecordFlaw | None:
         if not self.format.labelled:
             return None
-        labels = labels_of(_text(self._alone(record, chunk), 0, 0), self._separator)
-        flaws = (record_errors.find_label_flaw(record, label) for label in labels)
+        text = _text(self._alone(record, chunk), 0, 0)
+        if self.format.optional and not text:
+            return None
+        flaws = (record_errors.find_label_flaw(record, label) for label in labels_of(text, self._separator))
         return next((flaw for flaw in flaws if flaw is not None), None)
 
     def _alone(self, record: bytes, chunk: Chunk) -> Fields:

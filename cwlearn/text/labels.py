@@ -231,7 +231,10 @@ class Targets(Labels):
 
     def add(self, batch: Batch) -> str | None:
         if batch.label_names is not None:
-            values, numbers = np.array([_target(name) for name in batch.label_names]), batch.labels.astype(np.int64)
+            values, numbers = (
+                np.array([target_value(name) for name in batch.label_names]),
+                batch.labels.astype(np.int64),
+            )
             if (wrong := np.isnan(values[numbers])).any():
                 row = int(np.argmax(wrong))
                 raise batch.row_error(row, f"target {batch.label_names[numbers[row]]} is not a number")
@@ -268,7 +271,7 @@ def labels_for(
     return Targets() if rule.task == "regression" else Labels(texts, guessed)
 
 
-def _target(text: str) -> float:
+def target_value(text: str) -> float:
     """The number that a text is, or NaN."""
     try:
         value = float(text)

@@ -21,7 +21,7 @@ def parts_of_text(text: Any, model: Model, count: bool = False) -> Parts:
     if frequencies is None:
         return row.indices, row.values
     if row.extras is None:
-        return row.indices, frequencies.weigh_row(row, count)
+        return row.indices, frequencies.weigh_one(row, count)
     weighed = frequencies.weigh(row)
     return weighed.indices, weighed.values
 

@@ -19,7 +19,7 @@ from cwlearn.errors import DataError
 from cwlearn.text._svmlight import SETS, UNLABELLED
 from cwlearn.text.batch import Batch, Buffers, Parser
 from cwlearn.text.chunks import CHUNK_BYTES, MARK, Chunk, ChunkReader
-from cwlearn.text.formats import AUTO, FORMATS, HEAD_BYTES, LINE_FORMATS, choose, wrong_format_hint
+from cwlearn.text.formats import AUTO, FORMATS, HEAD_BYTES, LINE_FORMATS, choose, detect, wrong_format_hint
 from cwlearn.text.sources import Paths, Source, as_sources
 from cwlearn.text.svmlight import SvmlightParser
 from cwlearn.text.svmlight_errors import Grammar, label_type
@@ -133,6 +133,7 @@ class Reader:
         labelled: bool = True,
         label_type: int | None = None,
         needs_labels: bool = True,
+        optional_labels: bool = False,
         queries: bool = False,
         hash_bits: int = 0,
         documents: TextOptions | None = None,
@@ -141,6 +142,7 @@ class Reader:
         threads: int | None = None,
         chunk_bytes: int = CHUNK_BYTES,
         checksums: bool = False,
+        prompt: bool = False,
         on_skipped: Callable[[DataError], object] = lambda flaw: None,
     ) -> None:
         self.sources = as_sources(paths)
@@ -149,12 +151,14 @@ class Reader:
         self.label_type = label_type if labelled else UNLABELLED  # None: that of the first label
         self.queries, self.hash_bits, self.lowest_index = queries, hash_bits, lowest_index
         self.needs_labels = needs_labels  # else documents without one are fine
+        self.optional_labels = optional_labels  # rows without a label have the label NaN
         self.documents = documents  # how they become rows; None if they cannot
         self.only_documents = only_documents
         require("threads", threads, NOTHING | THREADS)
         self.threads = usable_cores() if threads in (None, -1) else threads
         self.chunk_bytes = chunk_bytes
         self.checksums = checksums
+        self.prompt = prompt  # whether a pipe that pauses gives a batch of the lines so far
         self.on_skipped = on_skipped  # is called with what is wrong with each bad line that is left out
         self.n_skipped = 0  # bad lines left out so far
 
@@ -187,6 +191,12 @@ class Reader:
             helping=all(source.is_regular for source in self.sources),
         )
 
+    def parser(self) -> Parser:
+        """The parser for the text."""
+        chunks, parser = self._begin()
+        chunks.close()
+        return parser
+
     def chunks(self) -> Iterator[tuple[Parser, Chunk, Buffers]]:
         """The text as it is, with the parser for it."""
         chunks, parser = self._begin()
@@ -197,9 +207,11 @@ class Reader:
 
     def _begin(self) -> tuple[ChunkReader, Parser]:
         """Open the text, and find out its format."""
-        chunks = ChunkReader(self.sources, self.chunk_bytes, self.reading.max_line, self._columns())
+        chunks = ChunkReader(self.sources, self.chunk_bytes, self.reading.max_line, self._columns(), self.prompt)
         try:
             head = chunks.peek(HEAD_BYTES)
+            if self.prompt and self.reading.format == AUTO and detect(head) is None:
+                head = chunks.peek(HEAD_BYTES, lines=2)  # the first line alone may be a header
             parser = self._parser(head, chunks.has_table)
         except BaseException:
             chunks.close()
@@ -237,6 +249,8 @@ class Reader:
             head = source.head(HEAD_BYTES)
         head = head.removeprefix(MARK)
         format = "parquet" if has_table else choose(source.path, head, self.reading.format)
+        if not head and self.reading.format == AUTO and self.only_documents and self.documents is not None:
+            format = "vw" if self.documents.named_features else "text"  # nothing has every format
         if format == "parquet" and not has_table:
             raise DataError("expected Parquet data, which begin with PAR1, found other data", source.name)
         if format == "vw":
@@ -247,7 +261,7 @@ class Reader:
             raise DataError("rows of numbers (svmlight), and the model was trained on documents", source.name)
         labelled = label_type(head) if self.label_type is None else self.label_type
         grammar = Grammar(labelled, self.lowest_index, sort=self.reading.unsorted == "sort")
-        return SvmlightParser(grammar, self.dtype, self.hash_bits, self.queries)
+        return SvmlightParser(grammar, self.dtype, self.hash_bits, self.queries, self.optional_labels)
 
     def _document_parser(self, format: str, head: bytes) -> DocumentParser:
         from cwlearn.text.documents import DocumentParser  # which svmlight text does not need
@@ -265,7 +279,7 @@ class Reader:
         try:
             records = records_of(
                 format, head, options.label, texts, options.fields, labelled, delimiter, header, name,
-                self.label_type == SETS,
+                self.label_type == SETS, self.optional_labels,
             )  # fmt: skip
         except DataError as error:
             hint = "" if format == "parquet" else wrong_format_hint(head, format)
@@ -290,7 +304,7 @@ class Reader:
         labelled = self.label_type != UNLABELLED and self.needs_labels
         if labelled and self.label_type == SETS:
             raise DataError("lines of Vowpal Wabbit have one label, and `multilabel` asks for several", name)
-        return VwParser(options, labelled, self._document_bits, self.dtype)
+        return VwParser(options, labelled, self._document_bits, self.dtype, self.optional_labels)
 
     @property
     def _document_bits(self) -> int:
@@ -324,7 +338,8 @@ class Reader:
                 batch.end_with(flaw, place)
                 return
             self.n_skipped += 1
-            self.on_skipped(batch.line_error(flaw, line, place))
+            batch.skipped.append(batch.line_error(flaw, line, place))
+            self.on_skipped(batch.skipped[-1])
 
 
 def cut(source: Source, pieces: int, format: str = AUTO) -> list[Source]:

@@ -91,6 +91,7 @@ class RecordFormat(ABC):
     labelled: bool  # every record must have a label
     extras: tuple[str, ...] = field(default=(), kw_only=True)  # names of further fields, which are features
     multilabel: bool = field(default=False, kw_only=True)  # a record has any number of labels
+    optional: bool = field(default=False, kw_only=True)  # a labelled record may lack its label
 
     lines_are_records = True  # so that a file can be cut at any line end
     n_texts = 1
@@ -117,10 +118,16 @@ class RecordFormat(ABC):
         if self.labelled and self.multilabel:
             lacking |= fields.kinds[0] == OTHER
         elif self.labelled:
-            label = fields.kinds[0]
-            empty = fields.stops[0] == fields.starts[0]
-            lacking |= (label == MISSING) | (label == OTHER) | (label == NULL) | empty | (fields.counts > 1)
+            lacking |= (fields.kinds[0] == OTHER) | (fields.counts > 1)
+            if not self.optional:
+                lacking |= self.unlabelled(fields)
         return lacking
+
+    def unlabelled(self, fields: Fields) -> NDArray[np.bool_]:
+        """The records whose label is missing or empty."""
+        label = fields.kinds[0]
+        missing: NDArray[np.bool_] = (label == MISSING) | (label == NULL) | (fields.stops[0] == fields.starts[0])
+        return missing
 
     def missing_flaw(self, record: bytes) -> RecordFlaw | None:
         """What a record of the right form lacks."""
@@ -226,7 +233,9 @@ class Csv(RecordFormat):
     def missing_flaw(self, record: bytes) -> RecordFlaw | None:
         label = csv_fields(record, self.delimiter)[self.columns[0]] if self.labelled and not self.multilabel else b"-"
         return (
-            None if label else RecordFlaw(f"expected a label in field {self.columns[0] + 1}, found nothing", record, 0)
+            None
+            if label or self.optional
+            else RecordFlaw(f"expected a label in field {self.columns[0] + 1}, found nothing", record, 0)
         )
 
     def end_of_record(self, chunk: Chunk, place: int) -> int:
@@ -252,9 +261,8 @@ class FastText(RecordFormat):
         return None
 
     def missing_flaw(self, record: bytes) -> RecordFlaw | None:
-        if not self.labelled or self.multilabel:
-            return None
-        return find_fasttext_flaw(record, self.prefix.encode())
+        needs_label = self.labelled and not self.multilabel and (not self.optional or self.prefix.encode() in record)
+        return find_fasttext_flaw(record, self.prefix.encode()) if needs_label else None
 
 
 @dataclass(frozen=True)
@@ -269,7 +277,7 @@ class Lines(RecordFormat):
         return find_tabbed_flaw(record) if self.labelled else None
 
     def missing_flaw(self, record: bytes) -> RecordFlaw | None:
-        if not self.labelled or self.multilabel or not record.startswith(b"\t"):
+        if not self.labelled or self.multilabel or self.optional or not record.startswith(b"\t"):
             return None
         return RecordFlaw("expected a label before the tab, found nothing", record, 0)
 
@@ -300,19 +308,20 @@ def records_of(
     has_header: bool,
     path: str,
     multilabel: bool = False,
+    optional: bool = False,
 ) -> RecordFormat:
     """The format of documents, for a text that begins so."""
     for name in extras:
         if name in (label, *texts):
             raise ValueError(f"`fields` has {name!r}, which is the field of the text or of the label")
     if format == "jsonl":
-        return JsonLines(labelled, label, texts, extras=extras, multilabel=multilabel)
+        return JsonLines(labelled, label, texts, extras=extras, multilabel=multilabel, optional=optional)
     if extras and format in ("fasttext", "text"):
         raise DataError(f"{NAMES[format]} have no fields, and {listed(extras)} are wanted (`fields`)", path)
     if format == "fasttext":
-        return FastText(labelled, multilabel=multilabel)
+        return FastText(labelled, multilabel=multilabel, optional=optional)
     if format == "text" or not head:  # of an empty text every format has no records
-        return Lines(labelled, multilabel=multilabel)
+        return Lines(labelled, multilabel=multilabel, optional=optional)
     mark = ord(delimiter) if delimiter else delimiter_of(head, format)
     text = np.frombuffer(bytes(SLACK) + head + bytes(SLACK), np.uint8)
     first = head[: end_of_record(text, SLACK, SLACK + len(head), mark) - SLACK]
@@ -328,4 +337,6 @@ def records_of(
     except RecordFlaw as flaw:
         raise DataError(str(flaw), path, 1, flaw.column) from None
     header = first if has_header else None
-    return Csv(labelled, tuple(columns), len(names), mark, header, extras=extras, multilabel=multilabel)
+    return Csv(
+        labelled, tuple(columns), len(names), mark, header, extras=extras, multilabel=multilabel, optional=optional
+    )

@@ -78,11 +78,20 @@ class WeightLimit:
         if batch.highest < most:
             return
         row, index = batch.first_row_from(most)
+        batch.end_with(DataError(self.refusal(index, n_labels)), batch.place_of(row))
+
+    def allows(self, index: int, n_labels: int) -> bool:
+        """Whether a model may have a column with this index."""
+        return index < (self._most_features(n_labels) if self._n_features is None else self._n_features)
+
+    def refusal(self, index: int, n_labels: int) -> str:
+        """Why an index is not allowed."""
         if self._n_features is None:
             what = f"needs {self._too_large(index + 1, n_labels)}, and `n_features` above the largest index takes all"
         else:
+            most = self._n_features
             what = f"is not below the number of features, {most}: `n_features` must be larger than the largest index"
-        batch.end_with(DataError(f"index {index} {what}"), batch.place_of(row))
+        return f"index {index} {what}"
 
     def check_total(self, n_features: int, n_labels: int, path: str | None, hash_bits: int = 0) -> None:
         """Refuse the weights of so many columns for so many labels.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cwlearn.core.rows import Rows
 from cwlearn.errors import DataError
 from cwlearn.native import parse_rows
-from cwlearn.text._svmlight import BAD_LINE, SETS, TEXTS, TOO_WIDE
+from cwlearn.text._svmlight import BAD_LINE, DONE, SETS, TEXTS, TOO_WIDE, UNLABELLED
 from cwlearn.text.batch import NO_INDEX, Batch, Buffers, intern_labels
 from cwlearn.text.chunks import Chunk, end_of_last_line
 from cwlearn.text.svmlight_errors import Grammar, find_flaw, find_overflow
@@ -43,10 +43,14 @@ class SvmlightParser:
     dtype: np.dtype[Any]
     hash_bits: int = 0
     with_queries: bool = False
+    optional: bool = False  # a line may begin with a feature: it has no label
     name: ClassVar[str] = "svmlight"
     separator: ClassVar[str] = ","
     lines_are_records: ClassVar[bool] = True
     end_of_last_record = staticmethod(end_of_last_line)
+
+    def end_of_record(self, chunk: Chunk, place: int) -> int:
+        return chunk.end_of_line(place)
 
     def parse(self, chunk: Chunk, buffers: Buffers, max_bad: int) -> Batch:
         """The rows of a chunk, without up to `max_bad` bad lines; the next bad line ends the batch.
@@ -80,6 +84,11 @@ class SvmlightParser:
                 self.hash_bits,
             )
             lowest, highest, n_lines = min(lowest, low), max(highest, high), n_lines + lines
+            if status == BAD_LINE and self.optional:
+                status, behind, low, high = self._parse_unlabelled(arrays, chunk, start, n_rows)
+                if status == DONE:
+                    lowest, highest, n_lines = min(lowest, low), max(highest, high), n_lines + 1
+                    n_rows, start = n_rows + 1, behind
             if status == TOO_WIDE:
                 return None
             if status == BAD_LINE and len(bad_places) < max_bad:
@@ -106,9 +115,20 @@ class SvmlightParser:
             fault,
         )
 
+    def _parse_unlabelled(self, arrays: _Arrays, chunk: Chunk, start: int, n_rows: int) -> tuple[int, int, int, int]:
+        """Read a line that begins with a feature: status, the place behind it, its lowest and its highest index."""
+        grammar, stop = self.grammar, chunk.end_of_line(start)
+        status, n_rows_now, _, _, low, high = parse_rows(
+            *arrays, chunk.text, start, stop, n_rows, UNLABELLED, grammar.lowest, grammar.sort, self.hash_bits
+        )
+        if status == DONE and n_rows_now > n_rows:
+            arrays.labels[n_rows] = np.nan
+            arrays.label_starts[n_rows] = arrays.label_stops[n_rows] = start
+        return status, stop, low, high
+
     def _arrays(self, chunk: Chunk, buffers: Buffers, index_dtype: Any) -> _Arrays:
         """Arrays that are long enough for any text of this size: see `parse_rows`."""
-        most_rows = chunk.size // (2 if self.grammar.labelled else 1) + 2
+        most_rows = chunk.size // (2 if self.grammar.labelled and not self.optional else 1) + 2
         most_entries = chunk.size // 4 + 2
         arrays = _Arrays(
             buffers.array("indptr", most_rows + 1, np.int64),
@@ -137,7 +157,11 @@ class SvmlightParser:
         """The labels: numbers, or places in a list of texts."""
         if self.grammar.labelled not in (TEXTS, SETS):
             return arrays.labels[:n_rows], None
-        return intern_labels(chunk.text, arrays.label_starts[:n_rows], arrays.label_stops[:n_rows])
+        starts, stops = arrays.label_starts[:n_rows], arrays.label_stops[:n_rows]
+        labels, names = intern_labels(chunk.text, starts, stops)
+        if self.optional:
+            labels[starts == stops] = np.nan
+        return labels, names
 
     def label_text_at(self, chunk: Chunk, place: int) -> str:
         return chunk.line_at(place).split(None, 1)[0].partition(b"#")[0].decode("utf-8")

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import io
 import os
+import select
 import stat
+import time
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +20,8 @@ from cwlearn.text.compression import HEAD, PARQUET, decompressed, detect_format
 from cwlearn.text.sources import STDIN, Source
 
 Z_MEM_ERROR = -4  # of zlib
+PAUSE = 1  # milliseconds without any text, after which the lines so far are passed on
+LONGEST_WAIT = 0.003  # seconds that a line waits for those behind it, which may come without any pause
 
 
 class _Waiting(io.FileIO):
@@ -25,8 +29,6 @@ class _Waiting(io.FileIO):
 
     def readinto(self, buffer: Any) -> int:
         while (done := super().readinto(buffer)) is None:
-            import select
-
             select.select([self], [], [])
         return done
 
@@ -123,24 +125,65 @@ class TextFile:
         return ParquetText(self._raw, self._columns, self.source.name)
 
     def _read_head(self) -> bytes:
+        """The bytes that show the kind of a file.  No compressed file has a line end among them before it is known."""
         head, done = bytearray(HEAD), 0
-        while done < HEAD and (more := self._raw.readinto(memoryview(head)[done:])):
+        while done < HEAD and b"\n" not in head and (more := self._raw.readinto(memoryview(head)[done:])):
             done += more
         return bytes(head[:done])
 
-    def peek(self, size: int) -> bytes:
-        """The first bytes of what is still to be read."""
-        if (missing := size - len(self._head)) > 0:
+    @property
+    def may_pause(self) -> bool:
+        """Whether its text may come line by line: what is compressed comes in blocks."""
+        return not self.regular and self.format is None
+
+    def peek(self, size: int, lines: int | None = None) -> bytes:
+        """The first bytes of what is still to be read; from a pipe so many lines are enough, if it pauses there."""
+        while (missing := size - len(self._head)) > 0:
+            if lines is not None and self.may_pause and self._head.count(b"\n") >= lines:
+                break
             head, self._head = self._head, b""
             more = bytearray(missing)
-            self._head = head + bytes(more[: self.read_into(memoryview(more))])
+            done, ended = self.read_some(memoryview(more)) if lines is not None else (self.read_into(more), True)
+            self._head = head + bytes(more[:done])
+            if ended:
+                break
         return self._head[:size]
 
-    def read_into(self, view: memoryview) -> int:
-        """Fill the view as far as the text goes; return the number of bytes."""
+    def read_some(self, view: memoryview) -> tuple[int, bool]:
+        """Wait for text, and read it until the input pauses: the number of bytes, and whether the text has ended."""
+        if not self.may_pause:
+            done = self.read_into(view)
+            return done, done < len(view)
+        done, deadline = self._take_head(view), time.monotonic() + LONGEST_WAIT
+        with self._damage_explained():
+            while done < len(view) and (not done or self._more_comes(deadline)):
+                more = self._raw.readinto(view[done:])
+                if not more:
+                    return done, True
+                if not done:
+                    deadline = time.monotonic() + LONGEST_WAIT
+                done += more
+        return done, False
+
+    def _more_comes(self, deadline: float) -> bool:
+        """Whether there is more text, or the end of it, before the input pauses."""
+        if time.monotonic() > deadline or not hasattr(select, "poll"):  # Windows has none for pipes
+            return False
+        waiting = select.poll()
+        waiting.register(self._raw.fileno(), select.POLLIN)
+        return bool(waiting.poll(PAUSE))
+
+    def _take_head(self, view: memoryview) -> int:
+        """Deliver bytes that were read before."""
         done = min(len(self._head), len(view))
         view[:done] = self._head[:done]
         self._head = self._head[done:]
+        return done
+
+    def read_into(self, view: Any) -> int:
+        """Fill the view as far as the text goes; return the number of bytes."""
+        view = memoryview(view)
+        done = self._take_head(view)
         with self._damage_explained():
             while done < len(view) and (more := self._stream.readinto(view[done:])):
                 done += more

@@ -44,10 +44,14 @@ class VwParser:
     labelled: bool  # every line must have a label
     hash_bits: int
     dtype: np.dtype[Any]
+    optional: bool = False  # a labelled line may lack its label
     name: ClassVar[str] = "vw"
     separator: ClassVar[str] = ","
     lines_are_records: ClassVar[bool] = True
     end_of_last_record = staticmethod(end_of_last_line)
+
+    def end_of_record(self, chunk: Chunk, place: int) -> int:
+        return chunk.end_of_line(place)
 
     def parse(self, chunk: Chunk, buffers: Buffers, max_bad: int) -> Batch:
         arrays = self._arrays(chunk, buffers)
@@ -116,8 +120,11 @@ class VwParser:
         """Give the rows their labels; rows without a sound one are left out, or the first of them ends the batch."""
         n_rows = batch.rows.n_rows
         starts, stops = arrays.starts[:n_rows], arrays.stops[:n_rows]
-        unfit = arrays.kinds[:n_rows] == MISSING
-        unfit |= unfit_labels(batch.chunk.text, starts, stops)
+        missing = arrays.kinds[:n_rows] == MISSING
+        if self.optional:
+            stops[missing] = starts[missing]
+        unfit = unfit_labels(batch.chunk.text, starts, stops)
+        unfit = unfit & ~missing if self.optional else unfit | missing
         sound = ~unfit
         if unfit.any() and not max_bad:
             first = int(np.argmax(unfit))
@@ -127,6 +134,8 @@ class VwParser:
         elif unfit.any():
             batch.leave_out(unfit)
         batch.labels, batch.label_names = intern_labels(batch.chunk.text, starts[sound], stops[sound])
+        if self.optional:
+            batch.labels[missing[sound]] = np.nan
 
     def names(self, chunk: Chunk, buffers: Buffers, columns: NDArray[np.int64]) -> dict[int, dict[str, int]]:
         """How often the features of some columns occur in a chunk, by column."""
@@ -140,7 +149,8 @@ class VwParser:
 
     def flaw_at(self, chunk: Chunk, place: int) -> DataError:
         line = chunk.line_at(place)
-        flaw = find_vw_flaw(line, self.labelled) or record_errors.find_label_flaw(line, find_vw_label(line))
+        flaw = find_vw_flaw(line, self.labelled and not self.optional)
+        flaw = flaw or record_errors.find_label_flaw(line, find_vw_label(line))
         return DataError(str(flaw or "not a line of Vowpal Wabbit"), column=flaw.column if flaw else None)
 
     def overflow_at(self, chunk: Chunk, place: int) -> DataError:

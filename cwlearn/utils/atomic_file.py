@@ -23,9 +23,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from cwlearn.errors import shown
-
-if sys.platform != "win32":
-    import fcntl
+from cwlearn.utils.lock_file import try_lock
 
 PREFIX, SUFFIX = ".cwlearn-", ".tmp"  # of temporary files
 STALE_SECONDS = 3600  # without a write; a live process has locked its temporary file long before
@@ -300,7 +298,7 @@ class _Target:
         elif status.st_uid == os.geteuid():
             descriptor = os.open(name, os.O_WRONLY | os.O_NONBLOCK | NO_LINK, dir_fd=self.folder)
             try:
-                if _lock(descriptor):
+                if try_lock(descriptor):
                     os.unlink(name, dir_fd=self.folder)
             finally:
                 _close(descriptor)
@@ -339,22 +337,10 @@ def _locked(descriptor: int) -> Iterator[None]:
         return
     duplicate = os.dup(descriptor)
     try:
-        _lock(duplicate)
+        try_lock(duplicate)
         yield
     finally:
         _close(duplicate)
-
-
-def _lock(descriptor: int) -> bool:
-    """Lock a file; False if another process holds the lock.  True where the file system has no locks."""
-    if sys.platform != "win32":
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        except OSError:
-            pass
-    return True
 
 
 def _close(descriptor: int | None) -> None:

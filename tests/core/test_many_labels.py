@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cwlearn as package
-from cwlearn.cli import predict as cli_predict
+from cwlearn.cli import answers
 from cwlearn.cli.parser import VERBS, module_of
 from cwlearn.core import model as model_module
 from cwlearn.core.learner import Learner
@@ -44,7 +44,7 @@ def peak_of(*words):
 def test_x10_memory_does_not_grow_with_rows_times_labels(words, many, monkeypatch):
     """All scores would take 72 MB, and a table of all pairs of labels as much."""
     monkeypatch.setattr(model_module, "SCORES_AT_ONCE", 1 << 16)
-    monkeypatch.setattr(cli_predict, "LINES_AT_ONCE", 1 << 13)
+    monkeypatch.setattr(answers, "LINES_AT_ONCE", 1 << 13)
     data = many / "data.svm"
     if "--margin" in words:
         data = many / "few.svm"
@@ -61,7 +61,7 @@ def test_x10_scoring_in_parts_gives_the_same_lines(words, tmp_path, monkeypatch)
     expected = succeed("predict", text, "-m", tmp_path / "m.npz", *words).out
     report = succeed("evaluate", text, "-m", tmp_path / "m.npz", "--json").json
     monkeypatch.setattr(model_module, "SCORES_AT_ONCE", 7)
-    monkeypatch.setattr(cli_predict, "LINES_AT_ONCE", 7)
+    monkeypatch.setattr(answers, "LINES_AT_ONCE", 7)
     assert succeed("predict", text, "-m", tmp_path / "m.npz", *words).out == expected
     again = succeed("evaluate", text, "-m", tmp_path / "m.npz", "--json").json
     for one in (report, again):
@@ -174,6 +174,11 @@ def test_x10_a_hint_about_memory_names_a_flag_of_the_command(verb, tmp_path, mon
         "tune": [text],
         "compare": [text],
         "merge": [tmp_path / "m", "-m", tmp_path / "m"],
+        "explain": [text, "-m", tmp_path / "m"],
+        "query": [text, "-m", tmp_path / "m"],
+        "learn": ["-", "-m", tmp_path / "m"],
+        "diff": [tmp_path / "m", tmp_path / "m"],
+        "export": [tmp_path / "m", "--to", "json", "-o", tmp_path / "o"],
         "demo": [],
         "help": [],
     }

@@ -210,6 +210,18 @@ class DiagonalState(LinearState):
         state._average = self._average
         return state
 
+    def part(self, columns: NDArray[Any]) -> DiagonalState:
+        """A state of the intercept and of some features, whose columns rise; those that it has not are new."""
+        known = int(np.searchsorted(columns, self.n_features))
+        part = copy.copy(self)
+        part._cells = GrowableArray(self.dtype, self.cells.shape[1:])
+        part._average = None if self._average is None else GrowableArray(np.float64, self.average.shape[1:])
+        part.grow(len(columns))
+        for old, new in ((self.cells, part.cells), (self.average, part.average)):
+            if old.size:
+                new[0], new[1 : known + 1] = old[0], old[columns[:known] + 1]
+        return part
+
     # -- merging -------------------------------------------------------------------------------------------------------
 
     def natural(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
