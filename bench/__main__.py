@@ -19,6 +19,7 @@ SUITES = {
     "multiclass": "20 labels, against scikit-learn's SGD; time by the number of labels",
     "full": "a full covariance, against the two BLAS calls that it needs",
     "import": "the start of a command, against importing NumPy",
+    "ftrl": "FTRL-Proximal against river: the same weights",
     "peers": "LIBLINEAR, Vowpal Wabbit, scikit-learn and river on the same files",
     "papers": "the tables of the papers, our results beside theirs (half an hour)",
     "synthetic": "the synthetic experiments of the papers, with a plot",
