@@ -910,6 +910,7 @@ def test_inspect_tells_what_is_in_a_model(text, tmp_path):
         "projection": "kl",
         "covariance": "diagonal",
         "average": False,
+        "forgetting": 0,
     }
     assert facts["dtype"] == "float64"
     assert facts["labels"] == ["-1", "+1"]
