@@ -21,6 +21,7 @@ SUITES = {
     "import": "the start of a command, against importing NumPy",
     "latency": "one answer at a time, and the first one of a process, against scikit-learn's pipeline",
     "pipes": "the wait of single lines in a pipe, and lines in bulk against a file",
+    "ftrl": "FTRL-Proximal against river: the same weights",
     "peers": "LIBLINEAR, Vowpal Wabbit, scikit-learn and river on the same files",
     "papers": "the tables of the papers, our results beside theirs (half an hour)",
     "synthetic": "the synthetic experiments of the papers, with a plot",

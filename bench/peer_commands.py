@@ -50,6 +50,16 @@ def _cwlearn(algorithm: str) -> Peer:
     )
 
 
+def _vowpal_wabbit(flags: str) -> Peer:
+    return Peer(
+        "vowpalwabbit",
+        f"PYTHON -m vowpalwabbit -d TRAIN.vw -f MODEL {flags} -b BITS --quiet STOP",
+        "PYTHON -m vowpalwabbit -t -i MODEL -d TEST.vw -p OUT --quiet",
+        "",
+        stop={1: "", 5: "--passes 5 --holdout_off -k --cache_file MODEL.cache"},
+    )
+
+
 def _script(name: str, environment: str, algorithm: str, slow: bool = False) -> Peer:
     script = f"PYTHON SCRIPTS/{name}_peer.py"
     return Peer(
@@ -64,13 +74,10 @@ def _script(name: str, environment: str, algorithm: str, slow: bool = False) -> 
 PEERS = {
     "cwlearn AROW": _cwlearn("arow"),
     "cwlearn CW": _cwlearn("cw"),
-    "Vowpal Wabbit": Peer(
-        "vowpalwabbit",
-        "PYTHON -m vowpalwabbit -d TRAIN.vw -f MODEL --loss_function hinge -b BITS --quiet STOP",
-        "PYTHON -m vowpalwabbit -t -i MODEL -d TEST.vw -p OUT --quiet",
-        "",
-        stop={1: "", 5: "--passes 5 --holdout_off -k --cache_file MODEL.cache"},
-    ),
+    "cwlearn FTRL": _cwlearn("ftrl"),
+    "cwlearn AdaGrad": _cwlearn("adagrad"),
+    "Vowpal Wabbit": _vowpal_wabbit("--loss_function hinge"),
+    "Vowpal Wabbit FTRL": _vowpal_wabbit("--ftrl --loss_function logistic"),
     "LIBLINEAR": Peer(
         "liblinear-tools",
         "LIBLINEAR_TRAIN -q -s 1 STOP TRAIN.svm MODEL",

@@ -107,6 +107,7 @@ def main(words: Sequence[str]) -> None:
         "--scale", type=positive(float), default=0.3, help="part of the 100,000 synthetic rows (default: 0.3)"
     )
     parser.add_argument("--data", nargs="+", metavar="NAME", help="only these (decimals, counts, w8a, ...)")
+    parser.add_argument("--peers", nargs="+", choices=PEERS, metavar="NAME", help="only these (cwlearn AROW, ...)")
     parser.add_argument("--plot", type=writable_file, metavar="FILE", help="also draw a plot to a file")
     options = parser.parse_args(words)
     report = Report("peers", options)
@@ -121,7 +122,9 @@ def main(words: Sequence[str]) -> None:
     ]
     with tempfile.TemporaryDirectory() as few, tempfile.TemporaryDirectory() as scratch:
         small = ten_lines(chosen[0], Path(few))
-        names = available(PEERS, lambda name: take_turn(PEERS[name], small, Path(scratch), {"in memory": []}))
+        names = available(
+            options.peers or PEERS, lambda name: take_turn(PEERS[name], small, Path(scratch), {"in memory": []})
+        )
     used = {PEERS[name].environment for name in names} | ({"liblinear"} if "LIBLINEAR" in names else set())
     report.say(f"Versions: {', '.join(version_of(name) for name in (*PYPI, *DEBIAN) if name in used)}.")
     results: dict[str, Results] = {}

@@ -49,15 +49,20 @@ cdef void score_by_gradients(
 ) noexcept nogil:
     """The score of every label, if cells hold sums of gradients."""
     cdef const floating* cell
+    # Copies, because the compiler must expect that `scores` is a part of the rule, and would not work on four labels.
     cdef double rate = rule.rate * sqrt(rule.initial_variance)
+    cdef double threshold = rule.threshold
+    cdef double damping = rule.damping
+    cdef double x
     cdef Py_ssize_t p, z
     cdef Py_ssize_t n_labels = rule.blocks
     for z in range(n_labels):
         scores[z] = 0
     for p in range(at.n):
         cell = cells + 2 * n_labels * at.cell[p]
+        x = at.x[p]
         for z in range(n_labels):
-            scores[z] += weight_of(cell[z], cell[n_labels + z], rule.threshold, rate, rule.damping) * at.x[p]
+            scores[z] += weight_of(cell[z], cell[n_labels + z], threshold, rate, damping) * x
 
 
 cdef inline double spread_of(const Row* row, const Rule* rule) noexcept nogil:

@@ -27,7 +27,7 @@ from cwlearn.utils.messages import put, put_json
 
 EXAMPLE = """\
   cwlearn evaluate test.jsonl -m reviews.npz
-  cwlearn evaluate test.jsonl -m reviews.npz --threshold f1    with a higher recall of a rare second label"""
+  cwlearn evaluate test.jsonl -m reviews.npz --threshold f1   for a rare label"""
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:

@@ -18,8 +18,8 @@ from cwlearn.text.sources import Source
 from cwlearn.utils.messages import put, put_json
 
 EXAMPLE = """\
-  cwlearn query new.jsonl -m reviews.npz -n 20           the numbers of 20 rows, the best one first
-  cwlearn query new.jsonl -m reviews.npz -n 20 --show    the rows themselves behind them"""
+  cwlearn query new.jsonl -m reviews.npz -n 20          numbers, best first
+  cwlearn query new.jsonl -m reviews.npz -n 20 --show   and the rows themselves"""
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:

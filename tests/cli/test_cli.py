@@ -910,6 +910,7 @@ def test_inspect_tells_what_is_in_a_model(text, tmp_path):
         "projection": "kl",
         "covariance": "diagonal",
         "average": False,
+        "forgetting": 0,
     }
     assert facts["dtype"] == "float64"
     assert facts["labels"] == ["-1", "+1"]
@@ -931,7 +932,10 @@ def test_inspect_tells_what_is_in_a_model(text, tmp_path):
     assert not facts["calibration"]["held_back"]
     words = succeed("inspect", model, "--top", 3).out
     assert "calibrated on 61 rows before they were learned, by margin" in words
-    assert "cw (confidence 0.8, form variance, projection kl, covariance diagonal, average no), float64" in words
+    assert (
+        "cw (confidence 0.8, form variance, projection kl, covariance diagonal, average no, forgetting 0), float64"
+        in words
+    )
     assert len(words.partition("deviation")[2].splitlines()) == 1 + 3
 
 

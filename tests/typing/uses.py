@@ -53,6 +53,9 @@ def main() -> None:
     assert_type(arow.predict_proba_one(X[0])[arow.predict_one({0: 1.0})], float)
     assert_type(arow.explain(X[0], top=3).contributions[0].amount, float)
     print(arow.coef_ + arow.variance_)
+    assert_type(arow.query(X, 2), NDArray[np.int64])
+    assert_type(arow.decision_function(X, draws=3, random_state=0), NDArray[np.float64])
+    LogisticClassifier(forgetting=1000, threshold="f1").fit(X, y)
     assert_type(arow.n_updates_ + arow.n_mistakes_, int)
 
     cw = CWClassifier(0.95, "variance", projection="exact", covariance="diagonal", n_constraints=None).fit(X, y)
@@ -79,6 +82,7 @@ def main() -> None:
     documents = TextClassifier(ngram_range=(1, 2), weighting="count").fit(["good", "bad"], ["a", "b"])
     documents.partial_fit(["good"], ["a"])
     assert_type(documents.decision_function(["good"]), NDArray[np.float64])
+    print(documents.query(["good", "bad"], n=1).tolist())
     print(documents.predict_proba(["good"]), documents.classes_)
 
     def from_files(path: Path) -> None:
