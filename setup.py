@@ -40,6 +40,7 @@ KERNEL_PARTS = [
     "_label_row.pxi",
     "_label_sets.pxi",
     "_label_scores.pxi",
+    "_moves.h",
     "_rules.pxd",
     "_scores.h",
     "_squares.pxd",
