@@ -41,6 +41,7 @@ KERNEL_PARTS = [
     "_label_row.pxi",
     "_label_sets.pxi",
     "_label_scores.pxi",
+    "_moves.h",
     "_one_row.pxi",
     "_rules.pxd",
     "_scores.h",

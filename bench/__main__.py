@@ -17,6 +17,7 @@ SUITES = {
     "text": "documents to a matrix of hashed n-grams, against scikit-learn's HashingVectorizer",
     "train": "from text to a model: 100 MB, 1 GB, ten times the rows, memory",
     "multiclass": "20 labels, against scikit-learn's SGD; time by the number of labels",
+    "multilabel": "several labels a row, against scikit-learn's OneVsRestClassifier; Reuters with all topics",
     "full": "a full covariance, against the two BLAS calls that it needs",
     "import": "the start of a command, against importing NumPy",
     "latency": "one answer at a time, and the first one of a process, against scikit-learn's pipeline",

@@ -161,12 +161,27 @@ def newsgroup_messages() -> Iterator[Document]:
             yield Document("\n".join([*kept, body]), message["group"], message["split"] == "train")
 
 
-def reuters_stories() -> Iterator[Document]:
-    """The stories of the ModApte split that have one topic."""
+class Story(NamedTuple):
+    """A text, all of its topics, and whether it is for training."""
+
+    text: str
+    topics: list[str]
+    is_training: bool
+
+
+def reuters_topics() -> Iterator[Story]:
+    """The stories of the ModApte split, with any number of topics."""
     for story in _records("reuters21578/reuters21578.jsonl.xz"):
         split = story["lewissplit"]
-        if story["has_topics"] == "YES" and split in ("TRAIN", "TEST") and len(story["topics"]) == 1:
-            yield Document(f"{story['title']}\n{story['body']}", story["topics"][0], split == "TRAIN")
+        if story["has_topics"] == "YES" and split in ("TRAIN", "TEST"):
+            yield Story(f"{story['title']}\n{story['body']}", story["topics"], split == "TRAIN")
+
+
+def reuters_stories() -> Iterator[Document]:
+    """The stories of the ModApte split that have one topic."""
+    for text, topics, is_training in reuters_topics():
+        if len(topics) == 1:
+            yield Document(text, topics[0], is_training)
 
 
 def spamassassin_mails() -> Iterator[Document]:

@@ -1,8 +1,7 @@
 """The loops over CSR rows: one that learns, one that scores, one that checks.
 
-`_cells.pxd` describes the memory of a model and has the functions for a single row; `_label_row.pxi` is for more than
-two labels, `_label_sets.pxi` for several labels a row.  The callers (`core.rows.Rows`,
-`core.states.diagonal.DiagonalState`) check shapes, dtypes and ranges.
+`_cells.pxd` describes the memory of a model and has the functions for a row; `_label_row.pxi` is for more than two
+labels, `_label_sets.pxi` for several a row.  The callers (`core.rows`, `core.states`) check shapes, dtypes and ranges.
 """
 
 from libc.math cimport NAN, isfinite

@@ -5,6 +5,18 @@ share the cells of the row, whose blocks are neighbours, so their margins are su
 have the order of `margin_of`: each block has the very bits of a binary learner that has seen the same rows.
 """
 
+cdef extern from "_moves.h":
+    void shrink_floats "cwlearn_move_kl_float" (
+        float* mean, float* variance, double x, const double* alphas, const double* gains, Py_ssize_t n, double floor,
+    ) noexcept nogil
+    void shrink_doubles "cwlearn_move_kl_double" (
+        double* mean, double* variance, double x, const double* alphas, const double* gains, Py_ssize_t n, double floor,
+    ) noexcept nogil
+    void move_floats "cwlearn_move_fixed_float" (
+        float* mean, const float* variance, double x, const double* alphas, Py_ssize_t n) noexcept nogil
+    void move_doubles "cwlearn_move_fixed_double" (
+        double* mean, const double* variance, double x, const double* alphas, Py_ssize_t n) noexcept nogil
+
 cdef struct Sets:             # of labels: those of set k are labels[bounds[k]:bounds[k + 1]]
     const int64_t* bounds
     Py_ssize_t n              # of sets
@@ -137,7 +149,10 @@ cdef int64_t find_label_steps(
             if rule_step(<Kind> rule.kind, rule.phi, rule.gain_factor, C, m, v).gain > 0:
                 load_block(&binary.row, cells, &binary.at, rule.blocks, z)
         step = step_of(rule, C, m, v, &binary.row, NULL)
-        if not is_sound(rule, m, v, step, largest_step):
+        if step.alpha == 0 and step.gain == 0:
+            if not (isfinite(m) and isfinite(v)):
+                return -1
+        elif not is_sound(rule, m, v, step, largest_step):
             return -1
         n_moving += step.alpha != 0 or step.gain > 0
         binary.alphas[z] = binary.signs[z] * step.alpha
@@ -145,27 +160,34 @@ cdef int64_t find_label_steps(
     return n_moving
 
 
-cdef inline void move_cells(
-    floating* cells, const Binaries* binary, Py_ssize_t n_labels, double floor, Projection projection,
-) noexcept nogil:
+cdef void move_cells(floating* cells, const Binaries* binary, const Rule* rule) noexcept nogil:
     """Move all labels side by side.  A step of 0 changes nothing."""
     cdef floating* mean
     cdef floating* variance
-    cdef const double* alphas = binary.alphas
-    cdef const double* gains = binary.gains
-    cdef const double* variances = binary.variances
     cdef double x
     cdef Gaussian weight
     cdef Py_ssize_t p, z
+    cdef Py_ssize_t n = rule.blocks
     for p in range(binary.at.n):
-        mean = cells + 2 * n_labels * binary.at.cell[p]
-        variance = mean + n_labels
+        mean = cells + 2 * n * binary.at.cell[p]
+        variance = mean + n
         x = binary.at.x[p]
-        for z in range(n_labels):
-            weight = moved(mean[z], variance[z], x, alphas[z], gains[z], variances[z], floor, projection)
-            mean[z] = <floating> weight.mean
-            if projection != FIXED:
+        if rule.projection == L2:
+            for z in range(n):
+                weight = moved(
+                    mean[z], variance[z], x, binary.alphas[z], binary.gains[z], binary.variances[z], rule.floor, L2,
+                )
+                mean[z] = <floating> weight.mean
                 variance[z] = <floating> weight.variance
+        elif floating is float:
+            if rule.projection == FIXED:
+                move_floats(mean, variance, x, binary.alphas, n)
+            else:
+                shrink_floats(mean, variance, x, binary.alphas, binary.gains, n, rule.floor)
+        elif rule.projection == FIXED:
+            move_doubles(mean, variance, x, binary.alphas, n)
+        else:
+            shrink_doubles(mean, variance, x, binary.alphas, binary.gains, n, rule.floor)
 
 
 cdef void move_labels(
@@ -176,13 +198,7 @@ cdef void move_labels(
     cdef Py_ssize_t z
     cdef Py_ssize_t n_labels = rule.blocks
     if side_by_side(rule) and average == NULL and FEW_MOVE * n_moving > n_labels:
-        # Constant arguments: the compiler makes a loop for each.
-        if rule.projection == FIXED:
-            move_cells(cells, binary, n_labels, rule.floor, FIXED)
-        elif rule.projection == L2:
-            move_cells(cells, binary, n_labels, rule.floor, L2)
-        else:
-            move_cells(cells, binary, n_labels, rule.floor, KL)
+        move_cells(cells, binary, rule)
         return
     for z in range(n_labels):
         if binary.alphas[z] == 0 and binary.gains[z] == 0:

@@ -61,8 +61,7 @@ EXAMPLE = """\
   cwlearn train big.svm.gz -m b.npz -a cw --epochs 1          in bounded memory
   cwlearn train more.svm -m b.npz --resume b.npz --epochs 1   with more data
   cwlearn train part-*.svm -m b.npz --epochs 1 --workers 4    four at once
-  cwlearn train prices.svm -m p.npz --task regression         to numbers
-  cwlearn train topics.jsonl -m t.npz --multilabel            lists of labels"""
+  cwlearn train prices.svm -m p.npz --task regression         to numbers"""
 USUAL_READING = ("format", "text", "label", "fields")
 UNRECORDED = ("done", "lines", "checksum", "max_bad")  # parts of a progress that need not be equal to resume
 
@@ -92,8 +91,7 @@ def add_flags(parser: Parser) -> None:
         "--task",
         choices=TASKS,
         metavar="TASK",
-        help="classification (the default) or regression: whether a line begins with a label or with a number to "
-        "predict",
+        help="classification (the default), or regression, which predicts numbers",
     )
     texts = {
         "epochs": f"Passes over the rows; auto tries how many suit them. Default: auto; if the algorithm is given, "
@@ -114,8 +112,7 @@ def add_flags(parser: Parser) -> None:
     parser.add_argument(
         "--multilabel",
         action="store_true",
-        help="a row has any number of labels: 1,3 5:0.2 in svmlight, several words __label__X in fastText, a list in "
-        "JSON, a field of labels with commas between them in CSV. By default arow learns them, and there is no race",
+        help="a row has any number of labels, between commas or in a JSON list",
     )
     parser.add_argument("--labels", type=read_labels, metavar="A,B,...", help="all labels. Default: those in the data")
     add_options(parser, Resources)

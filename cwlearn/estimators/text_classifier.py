@@ -60,7 +60,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator, OneRowClassifier):  # type:
 
     Parameters
     ----------
-    classifier : a linear classifier of this package, optional
+    classifier : a linear classifier of this package, or a MultiLabelClassifier, optional
         What learns; by default `AutoClassifier(fit_intercept=False)`, which chooses rule, parameters and epochs.
     ngram_range : tuple (low, high), default=(1, 2)
         Numbers of neighbouring tokens that make a feature.

@@ -112,7 +112,7 @@ def train(
     ----------
     paths : path, or several, which are read as one
         Compressed files (gzip, bzip2, xz, Zstandard) are recognised; "-" is standard input.
-    estimator : a linear classifier or regressor of this package, or a TextClassifier, optional
+    estimator : a linear classifier or regressor of this package, a MultiLabelClassifier or a TextClassifier, optional
         It is fitted; by default a `TextClassifier` for documents, and an `AutoClassifier` for rows of numbers.
     format : {"auto", "svmlight", "jsonl", "csv", "tsv", "fasttext", "vw", "text", "parquet"}, default="auto"
         Format of the data: by default that of the suffix of the first file, or of its first lines.

@@ -149,9 +149,9 @@ def split_fasttext(
 ):
     """Lines of words, of which those that begin with `prefix` are labels.
 
-    Field 0 is the first label without the prefix, or all of them with a blank between two; field 1 the text: the line without its labels, each cut out with the
-    one white-space byte behind it, or before it at the end of the line.  `counts` has the number of labels by record.
-    Blank lines are no records.
+    Field 0 is the first label without the prefix, or all of them with a blank between two.  Field 1 is the text: the
+    line without its labels, each cut out with the one white-space byte behind it, or before it at the end of the line.
+    `counts` has the number of labels by record.  Blank lines are no records.
     """
     cdef _Output out = _Output(places, starts, stops, kinds, scratch, text, start, stop, n_records, used)
     cdef Place p = out.text + start

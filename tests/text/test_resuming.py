@@ -137,6 +137,8 @@ MODES = {
     "average": ["--epochs", 3, "-a", "perceptron", "--average"],
     "average of a second-order rule": ["--epochs", 3, "-a", "arow", "--average"],
     "balanced": ["--epochs", 2, "--class-weight", "balanced"],
+    "several labels a row": ["--epochs", 1, "--multilabel"],
+    "several labels a row, cache": ["--epochs", 3, "--multilabel", "--memory", SMALL],
     "gzip": ["--epochs", 1],
 }
 

@@ -22,6 +22,7 @@ from cwlearn import (
     KernelCWClassifier,
     LogisticClassifier,
     ModelError,
+    MultiLabelClassifier,
     NHERDClassifier,
     PassiveAggressiveClassifier,
     PerceptronClassifier,
@@ -70,6 +71,9 @@ def main() -> None:
     PassiveAggressiveClassifier(C=None, average=True, epochs="auto").fit(X, y)
     auto = AutoClassifier(class_weight="balanced", epochs="auto", random_state=0).fit(X, y)
     assert_type(auto, AutoClassifier)
+    several = MultiLabelClassifier(AROWClassifier()).fit(X, [["a"], ["a", "b"]])
+    assert_type(several, MultiLabelClassifier)
+    assert_type(several.predict_proba(X), NDArray[np.float64])
     print(auto.choice_.predict(X), auto.race_[0]["algorithm"])
     PerceptronClassifier(average=True, warm_start=True).fit(X, y)
     KernelCWClassifier(kernel="rbf", gamma="scale", budget=100).fit(X, y)
