@@ -16,7 +16,7 @@ from cwlearn.core.states.base import LinearState
 from cwlearn.errors import UsageError, shown
 from cwlearn.text.explaining import explain_row_of_batch
 from cwlearn.utils.atomic_file import check_writable, replaced_file
-from cwlearn.utils.messages import put, put_json
+from cwlearn.utils.messages import put, put_colored, put_json
 
 EXAMPLE = """\
   cwlearn explain new.jsonl -m reviews.npz                the words that count
@@ -84,26 +84,23 @@ def _explanations(arguments: argparse.Namespace) -> Iterator[tuple[str, int, Exp
 def _print(place: str, explanation: Explanation, colored: bool) -> None:
     put(place + explanation.headline)
     if colored and explanation.pieces:
-        print("  " + _colored_document(explanation))
+        put_colored([("  ", ""), *_colored_document(explanation)])
     for line in explanation.lines():
         put("  " + line)
     put()
 
 
-def _colored_document(explanation: Explanation) -> str:
-    """The document on one line.  Every part of it is escaped before colours are added."""
-    largest = max(abs(piece.amount or 0.0) for piece in explanation.pieces) or 1.0
-    parts, length = [], 0
+def _colored_document(explanation: Explanation) -> Iterator[tuple[str, str]]:
+    """The document on one line, in parts, each with the code of its colour."""
+    largest, length = max(abs(piece.amount or 0.0) for piece in explanation.pieces), 0
     for text, amount in explanation.pieces:
-        plain = shown(" ".join(text.split("\n")).replace("\r", "").replace("\t", " "))[: LONGEST - length]
+        plain = text.replace("\r", "").replace("\n", " ").replace("\t", " ")[: LONGEST - length]
         length += len(plain)
-        if amount:
-            bold = "1;" if abs(amount) >= STRONG * largest else ""
-            plain = f"\x1b[{bold}{COLORS[amount > 0]}m{plain}\x1b[0m"
-        parts.append(plain)
+        bold = "1;" if abs(amount or 0.0) >= STRONG * largest else ""
+        yield plain, f"{bold}{COLORS[amount > 0]}" if amount else ""
         if length >= LONGEST:
-            return "".join([*parts, " ..."])
-    return "".join(parts)
+            yield " ...", ""
+            return
 
 
 def _write_page(arguments: argparse.Namespace, found: Iterator[tuple[str, int, Explanation]]) -> None:

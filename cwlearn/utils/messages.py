@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 from cwlearn.errors import shown
@@ -15,6 +16,11 @@ from cwlearn.errors import shown
 def put(line: str = "") -> None:
     """Print a line of the result."""
     print(shown(line))
+
+
+def put_colored(parts: Iterable[tuple[str, str]]) -> None:
+    """Print a line of parts, each with the code of its colour, "" for none, on a terminal that shows colours."""
+    print("".join(f"\x1b[{code}m{shown(text)}\x1b[0m" if code else shown(text) for text, code in parts))
 
 
 def put_json(report: dict[str, Any]) -> None:
