@@ -43,7 +43,7 @@ for rows in places:
     run = bounds.observe(cw, X[:rows], y[:rows])
     results["CW"].append((run.mistakes, bounds.cw_bound(run, u)))
 
-figure, axes = plt.subplots(1, 2, figsize=(9.5, 4.2), sharex=True, sharey=True, layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(8.2, 3.8), sharex=True, sharey=True, layout="constrained")
 for ax, (name, pairs) in zip(axes, results.items(), strict=True):
     made, bound = np.array(pairs).T
     ax.fill_between(places, places, bound, where=np.array(places) > bound, color="#EEEEEE", interpolate=True)

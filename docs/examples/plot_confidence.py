@@ -38,7 +38,7 @@ def ellipse(mean, covariance):
 
 
 rng = np.random.default_rng(0)
-figure, axes = plt.subplots(1, 2, figsize=(9, 4.6), sharex=True, sharey=True, layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(8, 4.3), sharex=True, sharey=True, layout="constrained")
 states = {"before": (np.zeros(2), np.eye(2)), "after": (mean, covariance)}
 for ax, (title, (centre, spread)) in zip(axes, states.items(), strict=True):
     draws = rng.multivariate_normal(centre, spread, 600)
@@ -48,7 +48,7 @@ for ax, (title, (centre, spread)) in zip(axes, states.items(), strict=True):
     ax.plot(*ellipse(centre, spread), color="black", linewidth=2)
     ax.plot(*centre, "o", color="black")
     ax.plot([-4, 4], [2, -2], color="#555555", linewidth=1)
-    ax.set(title=f"{title}: {right.mean():.0%} of the drawn weights are right", xlabel="weight of feature 1")
+    ax.set(title=f"{title}: {right.mean():.0%} are right", xlabel="weight of feature 1")
     ax.set_aspect("equal")
     ax.spines[["top", "right"]].set_visible(False)
 axes[0].set(xlim=(-3.2, 3.2), ylim=(-3.2, 3.2), ylabel="weight of feature 2")

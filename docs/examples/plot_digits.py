@@ -57,7 +57,7 @@ ax.spines[["top", "right"]].set_visible(False)
 # known, bright ones hardly ever had ink.
 
 model = AROWClassifier(random_state=0).fit(X, y)
-figure, axes = plt.subplots(2, 10, figsize=(10, 2.6), layout="constrained")
+figure, axes = plt.subplots(2, 10, figsize=(8.6, 2.4), layout="constrained")
 largest = np.abs(model.coef_).max()
 for label, (upper, lower) in enumerate(axes.T):
     weights = upper.imshow(model.coef_[label].reshape(8, 8), cmap="PuOr_r", vmin=-largest, vmax=largest)

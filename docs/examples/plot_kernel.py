@@ -32,7 +32,7 @@ grid = np.column_stack([across.ravel(), up.ravel()])
 mean, variance = model.margin(grid)
 certainty = model.label_distribution(grid)[:, 1]
 
-figure, axes = plt.subplots(1, 2, figsize=(10.5, 4.2), sharex=True, sharey=True, layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.5), sharex=True, sharey=True, layout="constrained")
 surfaces = {
     "probability that the score is positive": (certainty, "PuOr_r", 0, 1),
     "standard deviation of the score": (np.sqrt(variance), "cividis", 0, None),

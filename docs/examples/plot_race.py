@@ -50,7 +50,7 @@ def title(entry):
 
 
 STAGES = [1, 2, 3, 5, 10, 20]
-figure, ax = plt.subplots(figsize=(9, 4.8), layout="constrained")
+figure, ax = plt.subplots(figsize=(8, 4.6), layout="constrained")
 for place, entry in enumerate(model.race_):
     colour = "#0072B2" if place == 0 else "#888888"
     last = STAGES.index(entry["lasted"])

@@ -36,7 +36,7 @@ grid = np.linspace(0, 10, 300)
 # goes on where the last call stopped.
 
 model = AROWRegressor(regularization=0.1, covariance="full", fit_intercept=False)
-figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), sharex=True, sharey=True, layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(8.4, 3.8), sharex=True, sharey=True, layout="constrained")
 learned = 0
 for ax, rows in zip(axes, (15, len(position)), strict=True):
     model.partial_fit(bumps(position[learned:rows]), target[learned:rows])

@@ -37,7 +37,7 @@ def errors(model, noise, seed):
     return result
 
 
-figure, axes = plt.subplots(1, 3, figsize=(10, 3.8), sharey=True, layout="constrained")
+figure, axes = plt.subplots(1, 3, figsize=(8.4, 3.6), sharey=True, layout="constrained")
 epochs = np.arange(1, EPOCHS + 1)
 for ax, noise in zip(axes, (0.0, 0.1, 0.2), strict=True):
     for name, (make, colour) in MODELS.items():
@@ -50,9 +50,9 @@ for ax, noise in zip(axes, (0.0, 0.1, 0.2), strict=True):
     ax.set(
         title=f"{noise:.0%} wrong labels" if noise else "all labels correct",
         xlabel="epochs",
-        xlim=(1, EPOCHS + (2.6 if noise == 0.2 else 0)),
+        xlim=(1, EPOCHS + (3 if noise == 0.2 else 0)),
     )
-    ax.set_xticks([1, 5, 10])
+    ax.set_xticks([2, 5, 8])
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines["bottom"].set_bounds(1, EPOCHS)
 axes[0].set(ylabel="test error (%)", ylim=(0, None))

@@ -58,7 +58,7 @@ def update() -> None:
     """The Gaussian in the plane of two weights, and the Gaussian of the margin, before and after a row."""
     x = np.array([0.5, 1.0])
     mean, covariance = after_one_row(x, covariance="full")
-    figure, (plane, line) = plt.subplots(1, 2, figsize=(9.5, 4.4), layout="constrained", width_ratios=[1, 1.15])
+    figure, (plane, line) = plt.subplots(1, 2, figsize=(7.6, 3.6), layout="constrained", width_ratios=[1, 1.15])
     plane.fill_between([-2.2, 2.2], [1.1, -1.1], -2.2, color="#F3F3F3", linewidth=0)
     plane.plot([-2.2, 2.2], [1.1, -1.1], color=GREY, linewidth=1)
     plane.plot(*ellipse([0, 0], np.eye(2)), color=ORANGE, linewidth=2)
@@ -74,8 +74,8 @@ def update() -> None:
 
     grid = np.linspace(-3.5, 3.5, 400)
     for title, m, v, colour, place in (
-        ("before: right with\nprobability 0.5", 0.0, x @ x, ORANGE, (-3.4, 0.2)),
-        (f"after: right with\nprobability {ETA}", mean @ x, x @ covariance @ x, BLUE, (1.65, 0.42)),
+        ("before:\nright with 0.5", 0.0, x @ x, ORANGE, (-3.4, 0.26)),
+        (f"after:\nright with {ETA}", mean @ x, x @ covariance @ x, BLUE, (1.7, 0.42)),
     ):
         density = norm.pdf(grid, m, np.sqrt(v))
         line.plot(grid, density, color=colour, linewidth=2)
@@ -90,7 +90,7 @@ def update() -> None:
 def projections() -> None:
     """What a row leaves of two variances: the full covariance and the three diagonal ones."""
     x = np.array([0.6, 1.0])
-    figure, axes = plt.subplots(1, 3, figsize=(9.5, 3.5), sharex=True, sharey=True, layout="constrained")
+    figure, axes = plt.subplots(1, 3, figsize=(7.6, 3.1), sharex=True, sharey=True, layout="constrained")
     full = after_one_row(x, covariance="full")
     for ax, (name, colour) in zip(axes, {"kl": BLUE, "l2": ORANGE, "exact": GREEN}.items(), strict=True):
         mean, covariance = after_one_row(x, projection=name)
@@ -99,7 +99,7 @@ def projections() -> None:
         ax.plot(*mean, "o", color=colour)
         ax.plot([-1.5, 1.5], [0.9, -0.9], color=GREY, linewidth=1)
         chance = norm.cdf(mean @ x / np.sqrt(x @ covariance @ x))
-        ax.set_title(f'projection="{name}": right with {chance:.3f}', color=colour, fontsize=11)
+        ax.set_title(f'projection="{name}":\nright with {chance:.3f}', color=colour, fontsize=10)
         ax.set(xlim=(-1.1, 1.9), ylim=(-0.75, 1.75), xlabel="weight of feature 1")
         ax.set_aspect("equal")
     axes[0].set_ylabel("weight of feature 2")
@@ -118,7 +118,7 @@ def steps() -> None:
         "AROW, r = 1": ("arow", 1.0, 1.0, BLUE, "-"),
         "PA": ("pa", 0.0, 1.0, GREY, "-"),
     }
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 3.6), layout="constrained")
     for name, (kind, parameter, C, colour, style) in rules.items():
         alpha, gain = np.array([rule_answer(KINDS[kind], parameter, C, float(m), 1.0) for m in margins]).T
         left.plot(margins, alpha, style, color=colour, linewidth=2, label=name)
@@ -141,7 +141,7 @@ def scores() -> None:
     (mean,), (variance,) = model.margin(row)
     (chance,) = model.label_distribution(row)
     grid = np.linspace(-2.5, 2.5, 400)
-    figure, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
+    figure, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
     for label, colour in enumerate([BLUE, ORANGE, GREEN]):
         density = norm.pdf(grid, mean[label], np.sqrt(variance[label]))
         ax.plot(grid, density, color=colour, linewidth=2)
@@ -161,13 +161,13 @@ def calibration() -> None:
     model = AROWClassifier(epochs=1, random_state=0).fit(X[:6000], y[:6000])
     odds, labels, chance = model.decision_function(X[6000:]), y[6000:], model.predict_proba(X[6000:])[:, 1]
     order = np.argsort(odds)
-    figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+    figure, ax = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
     ax.plot(odds[order], 1 / (1 + np.exp(-odds[order])), color=GREY, linestyle="--", linewidth=1.5)
     ax.plot(odds[order], chance[order], color=BLUE, linewidth=2)
     for part in np.array_split(order, 20):
         share, error = labels[part].mean(), labels[part].std() / np.sqrt(len(part))
         ax.errorbar(odds[part].mean(), share, error, fmt="o", color=ORANGE, markersize=4, linewidth=1)
-    ax.text(2.6, 0.8, "predict_proba, with the noise", color=BLUE, weight="bold")
+    ax.text(2.9, 0.78, "predict_proba, with the noise", color=BLUE, weight="bold")
     ax.text(1.2, 0.95, "without the noise", color="#666666", ha="right")
     ax.text(-1.1, 0.5, "new rows, 250 in each point", color="#B34700", weight="bold", ha="right")
     ax.set(xlabel="decision_function: slope times score, plus shift", ylabel="part of rows with the second label")
@@ -186,7 +186,7 @@ def merging() -> None:
     merged = {how: merge(parts, how=how) for how in ("posterior", "kl", "l2")}
     whole = new().partial_fit(X, y, classes=[False, True])
     grid = np.linspace(-1.5, 2.5, 400)
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.8), sharey=True, layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 3.4), sharey=True, layout="constrained")
 
     def draw(ax: Any, model: Any, colour: str, style: str = "-") -> None:
         mean, deviation = model.coef_[0, 0], np.sqrt(model.variance_[0, 0])
