@@ -20,7 +20,7 @@ from cwlearn import AROWClassifier
 
 X, y = load_digits(return_X_y=True)
 X, X_test, y, y_test = train_test_split(X / 16, y, test_size=0.4, random_state=0)
-EPOCHS, RUNS = 10, 4
+EPOCHS, RUNS = 10, 3
 
 
 def errors(n_constraints, seed):
@@ -42,7 +42,7 @@ for name, (n_constraints, colour, marker) in choices.items():
     mean = np.mean([errors(n_constraints, seed) for seed in range(RUNS)], axis=0)
     ax.plot(epochs, mean, marker=marker, color=colour, linewidth=2, label=name)
     print(f"{name}: {mean[0]:.1f} % error after one epoch, {mean[-1]:.1f} % after {EPOCHS}")
-ax.set(xlabel="epochs", ylabel="test error (%), mean of 4 runs", ylim=(0, None))
+ax.set(xlabel="epochs", ylabel="test error (%), mean of 3 runs", ylim=(0, None))
 ax.set_xticks(epochs)
 ax.legend(title="each row is compared with", frameon=False)
 ax.spines[["top", "right"]].set_visible(False)

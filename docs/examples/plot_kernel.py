@@ -27,7 +27,7 @@ print(f"{model.n_kept_} of {len(X)} rows are kept; test error {1 - model.score(X
 # The surface, and what the model does not know
 # ---------------------------------------------
 
-across, up = np.meshgrid(np.linspace(-2.5, 3.5, 121), np.linspace(-2, 2.5, 91))
+across, up = np.meshgrid(np.linspace(-2.5, 3.5, 91), np.linspace(-2, 2.5, 69))
 grid = np.column_stack([across.ravel(), up.ravel()])
 mean, variance = model.margin(grid)
 certainty = model.label_distribution(grid)[:, 1]
