@@ -33,12 +33,12 @@ y = X @ u > 0
 
 arow = AROWClassifier(1.0, covariance="full", fit_intercept=False)
 cw = CWClassifier(covariance="full", fit_intercept=False)
-places = [25, 50, 100, 200, 400, 800]
+places = [50, 200, 800]
 results = {"AROW": [], "CW": []}
 for rows in places:
     run = bounds.observe(arow, X[:rows], y[:rows])
     results["AROW"].append(
-        (run.mistakes, min(bounds.arow_bound(run, length * u) for length in np.geomspace(0.1, 10, 40)))
+        (run.mistakes, min(bounds.arow_bound(run, length * u) for length in np.geomspace(0.1, 10, 20)))
     )
     run = bounds.observe(cw, X[:rows], y[:rows])
     results["CW"].append((run.mistakes, bounds.cw_bound(run, u)))
@@ -51,13 +51,13 @@ for ax, (name, pairs) in zip(axes, results.items(), strict=True):
     ax.plot(places, bound, "s-", color="#D55E00", linewidth=2)
     ax.plot(places, made, "o-", color="#0072B2", linewidth=2)
     ax.annotate(
-        "bound", (places[-3], bound[-3]), (0, 8), textcoords="offset points", color="#D55E00", weight="bold", ha="right"
+        "bound", (places[-2], bound[-2]), (0, 8), textcoords="offset points", color="#D55E00", weight="bold", ha="right"
     )
     ax.annotate(
-        "mistakes", (places[-3], made[-3]), (0, -16), textcoords="offset points", color="#0072B2", weight="bold"
+        "mistakes", (places[-2], made[-2]), (0, -16), textcoords="offset points", color="#0072B2", weight="bold"
     )
-    ax.annotate("every row", (places[1], places[1]), (0, 8), textcoords="offset points", color="#666666", ha="right")
-    ax.set(title=name, xscale="log", yscale="log", xlabel="rows")
+    ax.annotate("every row", (places[1], places[1]), (-14, 2), textcoords="offset points", color="#666666", ha="right")
+    ax.set(title=name, xscale="log", yscale="log", xlabel="rows", ylim=(1, 1000))
     ax.set_xticks(places, places)
     ax.minorticks_off()
     ax.spines[["top", "right"]].set_visible(False)
@@ -66,6 +66,7 @@ axes[0].set_ylabel("mistakes")
 plt.show()
 
 # %%
-# The bounds hold, with room to spare: they must cover the worst order of the rows, and this one was random. AROW's
-# is the tighter one here. Where a bound lies above the dotted line it says nothing. Both theorems are printed with
-# misprints; ``cwlearn.bounds`` has the corrected ones.
+# The bounds hold, with room to spare: they must cover the worst order of the rows, and this one was random. Above the
+# dotted line a bound says nothing. AROW's is close from the beginning. CW's is high at first, and hardly grows: it
+# falls below the line after some five hundred rows. Both theorems are printed with misprints; ``cwlearn.bounds`` has
+# the corrected ones.

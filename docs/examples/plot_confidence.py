@@ -54,6 +54,7 @@ for ax, (title, (centre, spread)) in zip(axes, states.items(), strict=True):
 axes[0].set(xlim=(-3.2, 3.2), ylim=(-3.2, 3.2), ylabel="weight of feature 2")
 axes[0].text(1.5, 2.6, "w.x > 0", color="#0072B2")
 axes[0].text(-3, -2.9, "w.x < 0", color="#D55E00")
+plt.show()
 
 # %%
 # A point is a weight vector that was drawn. The line is ``w.x = 0``: weights on its upper side classify the row

@@ -38,6 +38,7 @@ for shape, colour in {"diagonal": "#D55E00", "full": "#0072B2"}.items():
 ax.set(xlabel="weight of feature 1", ylabel="weight of feature 2", xlim=(-1.1, 1.9), ylim=(-1.1, 1.9))
 ax.set_aspect("equal")
 ax.spines[["top", "right"]].set_visible(False)
+plt.show()
 
 # %%
 # The lines are at one standard deviation. The full covariance is a narrow ellipse: it is certain of the sum of the

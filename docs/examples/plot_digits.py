@@ -46,6 +46,7 @@ ax.set(xlabel="epochs", ylabel="test error (%), mean of 3 runs", ylim=(0, None))
 ax.set_xticks(epochs)
 ax.legend(title="each row is compared with", frameon=False)
 ax.spines[["top", "right"]].set_visible(False)
+plt.show()
 
 # %%
 # Several rivals teach more in the first pass. Later, the differences are small: one rival is the fastest, and the

@@ -18,9 +18,9 @@ from sklearn.datasets import make_moons
 
 from cwlearn import KernelCWClassifier
 
-X, y = make_moons(300, noise=0.15, random_state=0)
+X, y = make_moons(200, noise=0.15, random_state=0)
 X_test, y_test = make_moons(2000, noise=0.15, random_state=1)
-model = KernelCWClassifier(gamma=2.0, budget=60, epochs=3, random_state=0).fit(X, y)
+model = KernelCWClassifier(gamma=2.0, budget=50, epochs=2, random_state=0).fit(X, y)
 print(f"{model.n_kept_} of {len(X)} rows are kept; test error {1 - model.score(X_test, y_test):.1%}")
 
 # %%

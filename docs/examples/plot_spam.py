@@ -60,6 +60,7 @@ for bar, weight in zip(display.bars_, display.weights, strict=True):
     bar.set_color("#D55E00" if weight > 0 else "#0072B2")
 ax.set_title("Words for spam (orange) and against it (blue)")
 ax.spines[["top", "right", "left"]].set_visible(False)
+plt.show()
 
 # %%
 # A bar is the mean of a weight, and its whisker one standard deviation. Rare words have long whiskers: a few mails
