@@ -62,3 +62,6 @@ plt.show()
 # The blue points lie on the diagonal. The orange ones are nearly all at 0 or 1 (below): after 6,000 rows the model
 # is certain of most signs, but the labels are still partly chance. Use ``predict_proba`` for decisions, and
 # ``label_distribution`` to see where more rows would help.
+#
+# The difference comes from the chance in the labels. If no label is turned around, both are close: the calibration
+# error is 0.006 with ``predict_proba`` and 0.019 with ``label_distribution``.

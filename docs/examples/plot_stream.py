@@ -61,6 +61,9 @@ plt.show()
 # AROW needs fewer rows, because a rare word takes a long step and a frequent one a short step. scikit-learn's SGD
 # has one step length for all. Both have their default parameters here.
 #
+# This is one made stream. On five of them (3,000 to 50,000 words, as rare as here, rarer or all equally frequent) AROW
+# ended 3 to 4 points below the better SGD.
+#
 # The chunks do not matter: chunks of any size give the same model, to the bit. And AROW counts its mistakes itself,
 # row by row instead of chunk by chunk:
 

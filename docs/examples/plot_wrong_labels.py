@@ -62,3 +62,7 @@ plt.show()
 # A line is the mean of three runs, and the band reaches from the best to the worst run. Odd and even digits cannot
 # be separated by a line without mistakes, so CW jumps even when all labels are correct. With wrong labels it gets
 # much worse. AROW hardly notices them. SCW is CW with a slack variable, and lies between the two.
+#
+# How much it matters depends on the data. These digits have few features and many rows, so wrong labels can be
+# outvoted. On the 700 mails of the package, where most words are rare, the two are close: with 20 % wrong labels, in
+# one run of ten epochs, CW ended at 14.0 % error and AROW at 12.7 %.
