@@ -49,8 +49,8 @@ cdef Binaries new_binaries(Row row, double[:, ::1] scratch, int64_t[:, ::1] plac
     cdef double* numbers = <double*> malloc(5 * room * sizeof(double))
     cdef double* squares = &scratch[4, 0] if blocks > 1 else NULL
     return Binaries(
-        Cells(0, &places[0, 0], row.x, &places[1, 0], False, Clock(NULL, 0, 0, 0)), row, squares, numbers, numbers, numbers + room,
-        numbers + 2 * room, numbers + 3 * room, numbers + 4 * room,
+        Cells(0, &places[0, 0], row.x, &places[1, 0], False, Clock(NULL, 0, 0, 0)), row, squares, numbers,
+        numbers, numbers + room, numbers + 2 * room, numbers + 3 * room, numbers + 4 * room,
     )
 
 

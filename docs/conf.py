@@ -19,7 +19,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 html_math_renderer = "mathml"
-exclude_patterns = ["results/papers-notes.md", "examples/*.rst", "examples/README*", "examples/GALLERY_HEADER*"]
+exclude_patterns = ["results/papers-notes.md", "examples/*.rst"]
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
 
@@ -29,6 +29,7 @@ numpydoc_show_class_members = False  # the methods stand on the page already
 templates_path = ["_templates"]
 
 sphinx_gallery_conf = {
+    "within_subsection_order": "order.BySubject",
     "examples_dirs": "examples",
     "gallery_dirs": "gallery",
     "abort_on_example_error": True,

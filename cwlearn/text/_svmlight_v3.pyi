@@ -4,6 +4,7 @@ from cwlearn.text._svmlight import LINE_BASE as LINE_BASE
 from cwlearn.text._svmlight import LONGEST_LABEL as LONGEST_LABEL
 from cwlearn.text._svmlight import NUMBERS as NUMBERS
 from cwlearn.text._svmlight import PADDING as PADDING
+from cwlearn.text._svmlight import SETS as SETS
 from cwlearn.text._svmlight import TEXTS as TEXTS
 from cwlearn.text._svmlight import TOO_WIDE as TOO_WIDE
 from cwlearn.text._svmlight import UNLABELLED as UNLABELLED
