@@ -226,7 +226,7 @@ def learn_rows(
         <Rival*> malloc(blocks * sizeof(Rival)),
     )
     cdef Clock* clock = &space.at.clock
-    cdef Sets sets = Sets(NULL, 0, NULL, 0)
+    cdef Sets sets = Sets(NULL, 0, NULL, 0, NULL)
     cdef Binaries binary = new_binaries(row, scratch, places, blocks)
     cdef Outcome outcome
     cdef Upcoming upcoming
@@ -268,7 +268,7 @@ def learn_rows(
                     outcome = learn_set(
                         cell0, average0, &binary, &sets, n_features, targets[i], column0 + indptr[i],
                         value0 + indptr[i], nnz, &rule, C, shift, statistics.rows, largest_step, upcoming,
-                        <Calibration*> &calibrations[0, 0] if is_fresh else NULL,
+                        sets.known if is_fresh else NULL,
                         squares[i] + rule.bias * rule.bias if by_length else -1, weight,
                     )
                 elif blocks == 1:

@@ -22,6 +22,7 @@ cdef struct Sets:             # of labels: those of set k are labels[bounds[k]:b
     Py_ssize_t n              # of sets
     const int32_t* labels
     Py_ssize_t n_labels       # of all sets
+    Calibration* known        # by label
 
 cdef struct Binaries:         # where the binary examples of a row are worked on
     Cells at
@@ -58,7 +59,7 @@ cdef Sets sets_of(
     const int64_t[::1] bounds, const int32_t[::1] labels, double[:, ::1] calibrations, Py_ssize_t blocks,
 ) except *:
     """Sets of labels whose arrays are long enough; the numbers in them are checked when they are read."""
-    cdef Sets sets = Sets(NULL, 0, NULL, 0)
+    cdef Sets sets = Sets(NULL, 0, NULL, 0, NULL)
     if labels is None or calibrations is None or bounds.shape[0] < 1:
         raise ValueError("sets of labels need bounds, labels and calibrations")
     if calibrations.shape[0] != blocks or calibrations.shape[1] != CALIBRATION_DOUBLES:
@@ -66,6 +67,7 @@ cdef Sets sets_of(
     sets.bounds = &bounds[0]
     sets.n = bounds.shape[0] - 1
     sets.n_labels = labels.shape[0]
+    sets.known = <Calibration*> &calibrations[0, 0]
     if sets.n_labels:
         sets.labels = &labels[0]
     return sets

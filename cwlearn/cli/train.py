@@ -80,14 +80,6 @@ def add_flags(parser: Parser) -> None:
         f"With parameters alone: {DEFAULT_RULE}, or {DOCUMENTS_RULE} for documents. cwlearn help ALGORITHM explains it",
     )
     parser.add_argument(
-        "--budget",
-        type=checked(TIMES),
-        default=DEFAULT_BUDGET,
-        metavar="X",
-        help="the most time that choosing and learning may take, as a multiple of one run with ten epochs; half a "
-        "second or so is always allowed. Default: 3x",
-    )
-    parser.add_argument(
         "--task",
         choices=TASKS,
         metavar="TASK",
@@ -128,8 +120,17 @@ def add_flags(parser: Parser) -> None:
     add_output(parser)
     parser.add_argument("-v", "--verbose", action="store_true", help="print how the error falls, as a table")
     add_rules(parser.add_rare_group("parameters of the algorithms"))
+    training = parser.add_rare_group("training")
+    training.add_argument(
+        "--budget",
+        type=checked(TIMES),
+        default=DEFAULT_BUDGET,
+        metavar="X",
+        help="the most time that choosing and learning may take, as a multiple of one run with ten epochs; half a "
+        "second or so is always allowed. Default: 3x",
+    )
     add_options(
-        parser.add_rare_group("training"),
+        training,
         Training,
         without=("epochs", "shuffle", "random_state", "warm_start", "verbose"),
     )

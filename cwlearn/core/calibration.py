@@ -17,6 +17,7 @@ from cwlearn.core.probabilities import softmax
 ODDS, ODDS_WIDTH = 64, 0.25  # intervals of log odds around 0
 # Those of `_calibration.pxd`.
 PRIOR_SLOPE, PRIOR_SLOPE_VARIANCE, PRIOR_SHIFT_VARIANCE, PRIOR_NOISE = 2.0, 100.0, 16.0, 0.04
+FEW_ROWS = 16  # after so many, a shift needs two standard errors
 LEAST_SLOPE = 1e-9  # a higher score is never worth less
 LEAST_SQUARE = 1e-200  # nothing is divided by the root of a smaller number, here and there
 LARGEST = 1e100  # of scores
@@ -38,20 +39,21 @@ class Calibrator(NamedTuple):
     loss: float = 0.0
     noise: float = PRIOR_NOISE
 
-    @property
-    def line(self) -> tuple[float, float]:
-        """What a score is multiplied by, and what is added to it.
+    def line(self, observed: float) -> tuple[float, float]:
+        """What a score is multiplied by, and what is added to it, after so many rows.
 
-        The shift moves predictions only by what exceeds its standard error: the rest may be chance.  The slope is the
+        The shift moves predictions only by what exceeds its standard error: the rest may be chance.  (Of few rows, this
+        error says little itself, and more is needed.)  The slope is the
         one that goes with the shift which is left (the mean of the Gaussian, given it).  It never falls: if it would,
         the scores say nothing, and the shift is the one that goes with no slope.
         """
-        shift = _beyond(self.shift, math.sqrt(self.shift_variance))
+        unsure = 1 + FEW_ROWS / observed
+        shift = _beyond(self.shift, unsure * math.sqrt(self.shift_variance))
         slope = self.slope - self.covariance / self.shift_variance * (self.shift - shift)
         if slope < LEAST_SLOPE:
             slope, given = LEAST_SLOPE, self.covariance / self.slope_variance
             error = math.sqrt(max(0.0, self.shift_variance - given * self.covariance))
-            shift = _beyond(self.shift - given * (self.slope - slope), error)
+            shift = _beyond(self.shift - given * (self.slope - slope), unsure * error)
         return (slope / math.sqrt(self.mean_square) if self.mean_square > LEAST_SQUARE else LEAST_SLOPE), shift
 
 
@@ -91,7 +93,7 @@ class Calibration:
     @cached_property
     def line(self) -> tuple[float, float]:
         """That of the better calibrator."""
-        return self.best.line
+        return self.best.line(self.observed)
 
     def log_odds_of_row(self, mean: float, spread: float) -> float:
         """`log_odds` of one row, to the bit, without arrays: these take ten times as long."""

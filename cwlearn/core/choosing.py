@@ -35,6 +35,7 @@ MOST_ROWS = 60_000  # a race takes a sample of more rows
 # takes them EFFORT times as long as AROW, judging included.  So many rows are always allowed; with 100 nonzeros they
 # take less than half a second.
 USUAL_EPOCHS, EFFORT, FREE_ROWS = 10, 1.5, 750_000
+FEW_LABELS = 8  # with more, a row takes as much longer as there are more
 DEFAULT_BUDGET = 3.0
 FEWEST_ROWS = 20  # fewer rows cannot choose
 ROUNDS = {1: 6, 2: 4, 3: 3, 5: 2, 10: 1, 20: 0}  # epochs, and how many candidates go on from there at most
@@ -104,7 +105,8 @@ class Race:
         epochs, shuffle = options[0][1].epochs, options[0][1].shuffle
         effort = _passes(len(options), _rounds(epochs)) * (1 - 1 / FOLDS)
         allowed = (self.budget - 1) * USUAL_EPOCHS / EFFORT * self.rows.n_rows
-        most = max(FREE_ROWS, allowed) / effort  # rows, in all folds
+        blocks = blocks_of(len(self.classes))
+        most = max(FREE_ROWS * FEW_LABELS / max(FEW_LABELS, blocks), allowed) / effort  # rows, in all folds
         sample = self._sample(shuffle, random_state, min(MOST_ROWS, int(most)))._with_few_columns()
         racers = [Racer(rule, training) for rule, training in options]
         n_folds = max(1, min(sample._affordable(racers), int(most / max(1, sample.rows.n_rows))))

@@ -67,7 +67,7 @@ class Scorer:
             raise DataError(f"the score of {learner.rule.name} is not a sum over weights, so it cannot be exported")
         if known is None and not regression:
             raise DataError("this model has no calibration, hence no probabilities to export")
-        slope, shift = (1.0, 0.0) if known is None or regression else known.best.line
+        slope, shift = (1.0, 0.0) if known is None or regression else known.line
         noise = 0.0 if known is None or regression else known.best.noise
         cut = 0.0 if learner.several or regression else min(max(learner.cut, -LARGEST), LARGEST)
         divisor = NOTHING

@@ -12,6 +12,8 @@ from cwlearn.core.learner import Learner
 from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
 from cwlearn.core.states.base import NONE
+from cwlearn.core.states.diagonal import DiagonalState
+from cwlearn.core.states.factory import blocks_of
 from cwlearn.core.text_options import TextOptions
 from cwlearn.core.training import Training, row_dtype
 from cwlearn.errors import DataError
@@ -23,6 +25,7 @@ from cwlearn.text.row_store import MemoryStore
 from cwlearn.text.sampling import sampled
 from cwlearn.text.sources import Paths, as_sources, total_size
 from cwlearn.text.text_file import peek
+from cwlearn.utils.machine import free_memory
 
 PIPE_BYTES = 1 << 22  # of a text that can be read only once, its beginning
 MOST_NONZEROS = 1 << 23  # which a sample of long lines, or of a compressed text, may have too many of
@@ -89,6 +92,9 @@ def choose_by_text(
     targets, weights = known.encode(store.labels, learner)
     if rows.weights is not None:
         weights = rows.weights * weights if len(weights) else rows.weights
+    size = DiagonalState.nbytes(rows.n_features, blocks_of(len(learner.classes)), reader.dtype, False)
+    if size > (resources.memory or free_memory()):
+        return None  # the training says so
     race = Race(learner.classes, _without_weights(rows), targets, weights if len(weights) else NONE, report, budget)
     if alone:
         return race.choose([(rule, training)], random_state) if rows.n_rows >= FEWEST_ROWS else None

@@ -1,9 +1,21 @@
 """The order of the examples: from what most people want to what few do."""
 
-SUBJECTS = (
-    "spam confidence race probabilities stream wrong_labels digits merging covariance kernel regression sparsity "
-    "hashing_speed bounds"
-).split()
+SUBJECTS = [
+    "spam",
+    "confidence",
+    "race",
+    "probabilities",
+    "stream",
+    "wrong_labels",
+    "digits",
+    "merging",
+    "covariance",
+    "kernel",
+    "regression",
+    "sparsity",
+    "hashing_speed",
+    "bounds",
+]
 
 
 class BySubject:

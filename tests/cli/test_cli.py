@@ -928,7 +928,7 @@ def test_inspect_tells_what_is_in_a_model(text, tmp_path):
     known = learner.calibration
     assert facts["calibration"]["rows"] == known.observed == 61
     assert facts["calibration"]["uses"] == ("margin / deviation" if known.uses_deviation else "margin")
-    assert (facts["calibration"]["slope"], facts["calibration"]["shift"]) == known.best.line
+    assert (facts["calibration"]["slope"], facts["calibration"]["shift"]) == known.line
     assert not facts["calibration"]["held_back"]
     words = succeed("inspect", model, "--top", 3).out
     assert "calibrated on 61 rows before they were learned, by margin" in words
