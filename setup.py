@@ -3,9 +3,12 @@
 import os
 import platform
 import sys
+import tempfile
+from pathlib import Path
 
-from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import CompileError, PlatformError
 
 DEBUG = os.environ.get("CWLEARN_DEBUG") == "1"
 # For tests/proof/covered.py: every line tells that it was run, very slowly.
@@ -71,8 +74,8 @@ FIELD_PARTS = [*PARSER_PARTS, "text/_growing.pxd", "text/_murmur.pxd"]
 SHARED = "cwlearn._cython_shared"
 SHARED_FLAGS = [*FLAGS, "-O1"]
 VARIANTS: dict[str, list[str]] = {"": []}
-if sys.platform == "win32":
-    FLAGS = PARSER_FLAGS = KERNEL_FLAGS = SHARED_FLAGS = []
+if sys.platform == "win32":  # MSVC, whose /fp:precise keeps the order of sums
+    FLAGS, PARSER_FLAGS, KERNEL_FLAGS, SHARED_FLAGS = ["/O2", "/fp:precise"], [], [], ["/O1", "/fp:precise"]
 elif platform.machine() in ("x86_64", "AMD64"):
     VARIANTS["_v3"] = ["-march=x86-64-v3"]
 
@@ -105,13 +108,41 @@ MODULES = [  # those that take longest to compile first, so that no core is idle
     *extensions("core/_probabilities", [], [], {"": []}),
 ]
 CORES = os.cpu_count() or 1
-setup(
-    ext_modules=cythonize(
-        MODULES,
-        compiler_directives=DIRECTIVES,
-        force=DEBUG or TRACED,
-        nthreads=CORES,
-        shared_utility_qualified_name=SHARED,
-    ),
-    options={"build_ext": {"parallel": CORES}},
-)
+NO_COMPILER = """
+cwlearn has to be compiled here, and the C compiler does not work: {}.
+Install one (Debian and Ubuntu: apt install gcc python3-dev; Fedora: dnf install gcc python3-devel;
+macOS: xcode-select --install; Windows: Build Tools for Visual Studio),
+or take a wheel, which needs none: pip install --only-binary cwlearn cwlearn"""
+
+
+class Build(build_ext):
+    """Makes C of the modules only when they are compiled, so that a source archive has no generated C."""
+
+    def build_extensions(self) -> None:
+        self.try_compiler()
+        from Cython.Build import cythonize
+
+        made = cythonize(
+            self.extensions,
+            compiler_directives=DIRECTIVES,
+            force=DEBUG or TRACED,
+            nthreads=CORES,
+            shared_utility_qualified_name=SHARED,
+        )
+        for module, with_c in zip(self.extensions, made, strict=True):
+            assert module.name == with_c.name
+            module.sources, module.depends = with_c.sources, with_c.depends
+        super().build_extensions()
+
+    def try_compiler(self) -> None:
+        """Fail with a sentence before Cython has worked for a while, if there is no compiler or no header of Python."""
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder, "try.c")
+            source.write_text("#include <Python.h>\n")
+            try:
+                self.compiler.compile([str(source)], output_dir=folder)
+            except (CompileError, PlatformError) as error:
+                sys.exit(NO_COMPILER.format(error))
+
+
+setup(ext_modules=MODULES, cmdclass={"build_ext": Build}, options={"build_ext": {"parallel": CORES}})
