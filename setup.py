@@ -36,6 +36,7 @@ if not DEBUG and "-g" not in os.environ.get("CFLAGS", "").split():
 PARSER_FLAGS = ["-fno-tree-slp-vectorize", "-fno-inline-functions-called-once"]
 KERNEL_FLAGS = ["-fno-inline-functions", "-fno-inline-functions-called-once"]
 KERNEL_PARTS = [
+    "_answers.pxi",
     "_averages.pxd",
     "_calibration.pxd",
     "_cells.pxd",
@@ -44,6 +45,7 @@ KERNEL_PARTS = [
     "_label_row.pxi",
     "_label_sets.pxi",
     "_label_scores.pxi",
+    "_margins.pxi",
     "_moves.h",
     "_one_row.pxi",
     "_rules.pxd",

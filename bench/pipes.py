@@ -64,7 +64,7 @@ def seconds_in_bulk(words: list[str], data: Path, by_pipe: bool) -> tuple[float,
 
 def main(flags: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench pipes", description=__doc__)
-    parser.add_argument("--rows", type=int, default=300_000, help="lines for predict; learn gets a fifteenth of them")
+    parser.add_argument("--rows", type=int, default=300_000, help="lines for predict; learn gets a third of them")
     parser.add_argument("--lines", type=int, default=300, help="single lines")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args(flags)
@@ -73,7 +73,7 @@ def main(flags: list[str]) -> None:
         base, model, new, fewer = (folder / part for part in ("base.npz", "m.npz", "new.jsonl", "fewer.jsonl"))
         write_documents(folder / "train.jsonl", 20_000, 0)
         write_documents(new, options.rows, 1)
-        write_documents(fewer, options.rows // 15, 2)
+        write_documents(fewer, options.rows // 3, 2)
         subprocess.run([*COMMAND, "train", folder / "train.jsonl", "-m", base, "-a", "arow", "-q"], check=True)
         lines = new.read_bytes().splitlines(keepends=True)[: options.lines]
         for verb in ("predict", "learn"):

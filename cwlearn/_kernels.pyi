@@ -9,6 +9,9 @@ KINDS: dict[str, int]
 PROJECTIONS: dict[str, int]
 UPDATES: dict[str, int]
 CALIBRATION_SIZE: int
+SCORED: int
+LEARNED: int
+LEFT_OUT: int
 
 def learn_rows(
     cells: NDArray[Any],
@@ -55,6 +58,42 @@ def measure_row(
     inclusive: bool,
     blocks: int,
 ) -> tuple[float, float, float] | None: ...
+
+class RoomForOne:
+    def __init__(self, rule: KernelRule, scratch: NDArray[np.float64], places: NDArray[np.int64]) -> None: ...
+
+def learn_alone(
+    room: RoomForOne,
+    cells: NDArray[Any],
+    average: NDArray[np.float64],
+    stamps: NDArray[np.float64],
+    indices: NDArray[Any],
+    values: NDArray[Any],
+    target: float,
+    weight: float,
+    counts: NDArray[np.uint8],
+) -> bool: ...
+def answer_rows(
+    mean: NDArray[np.float64],
+    variance: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    cells: NDArray[Any],
+    scratch: NDArray[np.float64],
+    places: NDArray[np.int64],
+    indptr: NDArray[np.int64],
+    indices: NDArray[Any],
+    asked: NDArray[Any],
+    taught: NDArray[Any],
+    squares: NDArray[np.float64],
+    targets: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    todo: NDArray[np.uint8],
+    order: NDArray[np.int64],
+    first: int,
+    inclusive: bool,
+    rule: KernelRule,
+    counts: NDArray[np.uint8],
+) -> tuple[int, bool]: ...
 def check_rows(
     squares: NDArray[np.float64],
     indptr: NDArray[np.int64],

@@ -4,10 +4,11 @@
 labels, `_label_sets.pxi` for several a row.  The callers (`core.rows`, `core.states`) check shapes, dtypes and ranges.
 """
 
+from cython cimport view
 from libc.math cimport NAN, isfinite
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 from cwlearn._averages cimport add_to_average, lag_of, prefetch_averages
 from cwlearn._calibration cimport CALIBRATION_DOUBLES, Calibration, is_observed, observe_labels, observe_two
@@ -169,33 +170,13 @@ cdef inline Outcome learn_row(
     return outcome
 
 
-def learn_rows(
+cdef Py_ssize_t learn_in_order(
     floating[::1] cells, double[::1] average, double[::1] stamps, double[:, ::1] scratch, int64_t[:, ::1] places,
     const int64_t[::1] indptr, const index_t[::1] indices, const floating[::1] values, const double[::1] squares,
     const double[::1] targets, const double[::1] weights, const uint8_t[::1] fresh, const int64_t[::1] order, Rule rule,
-    uint8_t[::1] counts, const int64_t[::1] set_bounds=None, const int32_t[::1] set_labels=None,
-    double[:, ::1] calibrations=None,
-):
-    """Learn from the rows in `order`, one after the other, in place; return how many were done.
-
-    The weights and `counts` (the bytes of a Statistics) change together: no signal handler of Python can run between
-    them.
-
-    average   per mean, the sum over updates of (rounds before it) * (change of the mean); empty if not wanted
-    stamps    per mean, the number of rows before the one that changed it last; empty if nothing is forgotten
-    scratch   four lines, as long as the longest row and the intercept; with more than two labels, five lines and
-              two for each slot of a rival
-    places    two such lines
-    squares   the squared length of each row
-    targets   by row: +1 or -1; with more than two labels, the number of the label; in regression, any number; if rows
-              have several labels, the number of a set of labels
-    weights   by row, or empty for all 1
-    fresh     by row, whether it is new to the model, so that its score tests the model; empty if all are
-    set_...   the labels of set k are set_labels[set_bounds[k]:set_bounds[k + 1]]; None unless rows have several labels
-    calibrations   by label, a Calibration; None unless rows have several labels
-
-    The pass ends early before a row whose margin, variance or step is not finite.
-    """
+    uint8_t[::1] counts, const int64_t[::1] set_bounds, const int32_t[::1] set_labels, double[:, ::1] calibrations,
+) except -1:
+    """`learn_rows`, which says what all this is, for callers that have it in C already."""
     cdef Py_ssize_t blocks = rule.blocks
     cdef uint64_t n_features = cells.shape[0] // (2 * blocks) - 1
     cdef floating* cell0 = &cells[0]
@@ -311,53 +292,40 @@ def learn_rows(
     return t
 
 
-def margin_rows(
-    double[::1] mean, double[::1] variance, double[::1] scores, const floating[::1] cells, double[:, ::1] scratch,
-    int64_t[:, ::1] places, const int64_t[::1] indptr, const index_t[::1] indices, const floating[::1] values,
-    const int64_t[::1] order, double bias, bint inclusive, Py_ssize_t blocks,
+def learn_rows(
+    floating[::1] cells, double[::1] average, double[::1] stamps, double[:, ::1] scratch, int64_t[:, ::1] places,
+    const int64_t[::1] indptr, const index_t[::1] indices, const floating[::1] values, const double[::1] squares,
+    const double[::1] targets, const double[::1] weights, const uint8_t[::1] fresh, const int64_t[::1] order, Rule rule,
+    uint8_t[::1] counts, const int64_t[::1] set_bounds=None, const int32_t[::1] set_labels=None,
+    double[:, ::1] calibrations=None,
 ):
-    """Mean and variance of mu.x for the rows in `order`, by label if there are several blocks.
+    """Learn from the rows in `order`, one after the other, in place; return how many were done.
 
-    An empty `variance` is not computed (several blocks only).  `scores` has room for those of a row, and three more.
-    See `entry` for `inclusive`, and `learn_rows` for the rest.
+    The weights and `counts` (the bytes of a Statistics) change together: no signal handler of Python can run between
+    them.
+
+    average   per mean, the sum over updates of (rounds before it) * (change of the mean); empty if not wanted
+    stamps    per mean, the number of rows before the one that changed it last; empty if nothing is forgotten
+    scratch   four lines, as long as the longest row and the intercept; with more than two labels, five lines and
+              two for each slot of a rival
+    places    two such lines
+    squares   the squared length of each row
+    targets   by row: +1 or -1; with more than two labels, the number of the label; in regression, any number; if rows
+              have several labels, the number of a set of labels
+    weights   by row, or empty for all 1
+    fresh     by row, whether it is new to the model, so that its score tests the model; empty if all are
+    set_...   the labels of set k are set_labels[set_bounds[k]:set_bounds[k + 1]]; None unless rows have several labels
+    calibrations   by label, a Calibration; None unless rows have several labels
+
+    The pass ends early before a row whose margin, variance or step is not finite.
     """
-    cdef uint64_t n_features = cells.shape[0] // (2 * blocks) - 1
-    cdef const floating* cell0 = &cells[0]
-    # NULL + 0 is undefined in C; without entries, use any valid pointer.
-    cdef const index_t* column0 = &indices[0] if indices.shape[0] else <const index_t*> &indptr[0]
-    cdef const floating* value0 = &values[0] if values.shape[0] else <const floating*> &indptr[0]
-    cdef Py_ssize_t t, i, z, nnz
-    cdef Py_ssize_t distance = rows_ahead(indptr.shape[0], indices.shape[0], cells.shape[0] * sizeof(floating))
-    cdef Row row = new_row(scratch)
-    cdef Cells at = Cells(0, &places[0, 0], row.x, &places[1, 0], False, Clock(NULL, 0, 0, 0))
-    cdef Gaussian margin
-    cdef Upcoming upcoming
-    cdef double* variances
-    cdef unsigned int before
-    with nogil:
-        before = keep_subnormals()
-        for t in range(order.shape[0]):
-            upcoming = look_ahead(t, distance, indptr, column0, value0, mean, mean, order)
-            i = order[t]
-            nnz = indptr[i + 1] - indptr[i]
-            if blocks == 1:
-                margin = Gaussian(NAN, NAN)
-                if load_row(&row, cell0, n_features, column0 + indptr[i], value0 + indptr[i], nnz, bias, upcoming):
-                    margin = margin_of(&row, inclusive, 0)
-                mean[i] = margin.mean
-                variance[i] = margin.variance
-                continue
-            variances = &variance[i * blocks] if variance.shape[0] else NULL
-            if find_cells(&at, n_features, column0 + indptr[i], value0 + indptr[i], nnz, bias, upcoming):
-                score_labels(&scores[0], variances, cell0, &at, blocks, inclusive, 0)
-            else:
-                for z in range(blocks):
-                    scores[z] = NAN
-                    if variances != NULL:
-                        variances[z] = NAN
-            for z in range(blocks):
-                mean[i * blocks + z] = scores[z]
-        as_before(before)
+    return learn_in_order(
+        cells, average, stamps, scratch, places, indptr, indices, values, squares, targets, weights, fresh, order, rule,
+        counts, set_bounds, set_labels, calibrations,
+    )
+
+
+include "_margins.pxi"
 
 
 def check_rows(
@@ -394,6 +362,7 @@ def check_rows(
 
 
 include "_one_row.pxi"
+include "_answers.pxi"
 
 
 def runs_v3():

@@ -1,9 +1,15 @@
 from cwlearn._kernels import CALIBRATION_SIZE as CALIBRATION_SIZE
 from cwlearn._kernels import KINDS as KINDS
+from cwlearn._kernels import LEARNED as LEARNED
+from cwlearn._kernels import LEFT_OUT as LEFT_OUT
 from cwlearn._kernels import PROJECTIONS as PROJECTIONS
+from cwlearn._kernels import SCORED as SCORED
 from cwlearn._kernels import UPDATES as UPDATES
+from cwlearn._kernels import RoomForOne as RoomForOne
+from cwlearn._kernels import answer_rows as answer_rows
 from cwlearn._kernels import check_rows as check_rows
 from cwlearn._kernels import exact_answer as exact_answer
+from cwlearn._kernels import learn_alone as learn_alone
 from cwlearn._kernels import learn_rows as learn_rows
 from cwlearn._kernels import margin_rows as margin_rows
 from cwlearn._kernels import measure_row as measure_row

@@ -18,6 +18,23 @@ cdef inline bint columns_exist(const index_t* columns, Py_ssize_t n, int64_t n_f
     return True
 
 
+cdef inline bint is_row(
+    const index_t[::1] indices, const floating[::1] values, uint64_t n_features,
+) noexcept nogil:
+    """Whether columns and values are those of a row: aligned, and columns rise and exist.
+
+    Rows that are not in order are left to `check_rows`; `load_row` and `find_cells` compare columns again.
+    """
+    cdef Py_ssize_t nnz = indices.shape[0]
+    if values.shape[0] != nnz:
+        return False
+    if nnz == 0:
+        return True
+    if <size_t> &indices[0] % sizeof(index_t) or <size_t> &values[0] % sizeof(floating):
+        return False                                 # not aligned
+    return indices[0] >= 0 and <uint64_t> indices[nnz - 1] < n_features and columns_rise(&indices[0], nnz)
+
+
 def measure_row(
     const floating[::1] cells, const index_t[::1] indices, const floating[::1] values, double[::1] mean,
     double[::1] variance, double bias, bint inclusive, Py_ssize_t blocks,
@@ -41,12 +58,7 @@ def measure_row(
     if blocks > 1 and (mean.shape[0] != blocks or variance.shape[0] not in (0, blocks)):
         raise ValueError("mean and variance need a number for each label")
     n_features = cells.shape[0] // (2 * blocks) - 1
-    if values.shape[0] != nnz:
-        return None
-    if nnz and (<size_t> &indices[0] % sizeof(index_t) or <size_t> &values[0] % sizeof(floating)):
-        return None                                  # not aligned
-    # Rows that are not in order are left to `check_rows`; `load_row` and `find_cells` compare columns again.
-    if nnz and not (indices[0] >= 0 and <uint64_t> indices[nnz - 1] < n_features and columns_rise(&indices[0], nnz)):
+    if not is_row(indices, values, n_features):
         return None
     lines = <double*> malloc(3 * length * sizeof(double))
     places = <int64_t*> malloc(length * sizeof(int64_t)) if blocks > 1 else NULL
@@ -98,3 +110,61 @@ cdef inline bint measure_blocks(
     )
     memcpy(&mean[0], lines + length, blocks * sizeof(double))
     return True
+
+
+cdef class RoomForOne:
+    """What it takes to learn from one row besides the model and the row, made once for many rows.
+
+    Making it takes as long as learning a row.
+    scratch, places   those of `learn_rows`, for rows of up to scratch.shape[1] - 1 entries
+    """
+
+    cdef Rule rule
+    cdef double[:, ::1] scratch
+    cdef int64_t[:, ::1] places
+    cdef int64_t[::1] indptr
+    cdef int64_t[::1] order
+    cdef uint8_t[::1] fresh
+    cdef double[::1] square
+    cdef double[::1] target
+    cdef double[::1] weight
+
+    def __init__(self, Rule rule, double[:, ::1] scratch, int64_t[:, ::1] places):
+        self.rule, self.scratch, self.places = rule, scratch, places
+        self.indptr = view.array((2,), sizeof(int64_t), "q")
+        self.order = view.array((1,), sizeof(int64_t), "q")
+        self.fresh = view.array((1,), sizeof(uint8_t), "B")
+        self.square = view.array((1,), sizeof(double), "d")
+        self.target = view.array((1,), sizeof(double), "d")
+        self.weight = view.array((1,), sizeof(double), "d")
+        self.indptr[0] = self.order[0] = 0
+        self.fresh[0] = True
+
+
+def learn_alone(
+    RoomForOne room not None, floating[::1] cells, double[::1] average, double[::1] stamps,
+    const index_t[::1] indices, const floating[::1] values, double target, double weight, uint8_t[::1] counts,
+):
+    """Check a row, and learn from it as `learn_rows` does.
+
+    False if the row is not sound (see `measure_row`) or cannot be learned; then nothing has changed.
+    """
+    cdef Py_ssize_t nnz = indices.shape[0]
+    cdef Py_ssize_t blocks = room.rule.blocks
+    cdef unsigned int before
+    if nnz >= room.scratch.shape[1]:
+        raise ValueError("the row is longer than the room for it")
+    if not is_row(indices, values, cells.shape[0] // (2 * blocks) - 1):
+        return False
+    before = keep_subnormals()
+    room.square[0] = squared_length(&values[0], nnz) if nnz else 0
+    as_before(before)
+    if not isfinite(room.square[0]):
+        return False
+    room.indptr[1] = nnz
+    room.target[0] = target
+    room.weight[0] = weight
+    return learn_in_order[floating, index_t](
+        cells, average, stamps, room.scratch, room.places, room.indptr, indices, values, room.square, room.target,
+        room.weight, room.fresh, room.order, room.rule, counts, None, None, None,
+    ) == 1

@@ -20,3 +20,17 @@ def weigh_rows(
     count: bool,
     weigh: bool,
 ) -> int: ...
+def weigh_before_and_after(
+    counts: NDArray[np.uint32],
+    n_documents: int,
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    before: NDArray[Any],
+    squares_before: NDArray[np.float64],
+    after: NDArray[Any],
+    squares_after: NDArray[np.float64],
+    extras: NDArray[Any],
+    counted: NDArray[np.uint8],
+    room: NDArray[np.float64],
+    norm: int,
+) -> int: ...

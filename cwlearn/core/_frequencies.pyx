@@ -1,7 +1,7 @@
 """Inverse document frequencies: how often features occur, and rows weighted by it, without the GIL."""
 
 from libc.math cimport fabs, sqrt
-from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint32_t
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint32_t
 
 from cwlearn._logarithm cimport logarithm
 from cwlearn._squares cimport floating, squared_length
@@ -99,6 +99,53 @@ cdef bint are_columns(const int32_t* indices, Py_ssize_t n, int64_t n_features) 
     return not outside
 
 
+cdef inline void weigh_row(
+    const Weighing* s, const int32_t[::1] indices, floating[::1] values, const floating[::1] extras,
+    double[::1] squares, double[::1] room, Py_ssize_t row, Py_ssize_t start, Py_ssize_t n, int64_t n_documents,
+) noexcept nogil:
+    """Count the features of a row of n entries from `start` on, weigh its values, or both."""
+    cdef bint more = extras.shape[0] > 0
+    cdef double whole, length
+    cdef Py_ssize_t k
+    if not n:
+        if s.weigh:
+            squares[row] = 0
+        return
+    whole = 1 + log_of(1 + n_documents, s.known)
+    length = go_through_row(
+        s, &indices[start], &values[start], &room[0], n, indices.shape[0] - 1 - start, whole, more,
+    )
+    if not s.weigh:
+        return
+    if more:
+        for k in range(n):
+            values[start + k] = <floating> (room[k] / length + <double> extras[start + k])
+    else:
+        for k in range(n):                   # + 0: a value is never -0
+            values[start + k] = <floating> (room[k] / length + 0.0)
+    squares[row] = squared_length(&values[start], n)
+
+
+cdef int check_arrays(
+    const int64_t[::1] indptr, const int32_t[::1] indices, const floating[::1] values, const floating[::1] extras,
+    const double[::1] squares, const double[::1] room, int64_t n_features, int64_t n_documents, int norm,
+) except -1:
+    """Refuse rows that would reach beyond memory."""
+    cdef Py_ssize_t row
+    cdef Py_ssize_t n_rows = indptr.shape[0] - 1
+    cdef Py_ssize_t nnz = indices.shape[0]
+    if 0 < extras.shape[0] < nnz:
+        raise ValueError("there must be an extra for each value, or none")
+    if n_rows < 0 or squares.shape[0] < n_rows or values.shape[0] < nnz or not 0 <= norm <= 2 or n_documents < 0:
+        raise ValueError("the arrays do not fit together")
+    for row in range(n_rows):
+        if not 0 <= indptr[row] <= indptr[row + 1] <= nnz or indptr[row + 1] - indptr[row] > room.shape[0]:
+            raise ValueError("the bounds of the rows are not sound")
+    if nnz and not are_columns(&indices[0], nnz, n_features):
+        raise ValueError("a column is out of range")
+    return 0
+
+
 def weigh_rows(
     uint32_t[::1] counts, int64_t n_documents, const int64_t[::1] indptr, const int32_t[::1] indices,
     floating[::1] values, const floating[::1] extras, double[::1] squares, double[::1] room, int norm, bint count,
@@ -114,46 +161,49 @@ def weigh_rows(
     A value is multiplied by ln((1 + n) / (1 + count)) + 1, as in scikit-learn, with the n documents so far; then the
     row is divided by its norm.
     """
-    cdef Py_ssize_t row, k, start, n
+    cdef Py_ssize_t row
     cdef Py_ssize_t n_rows = indptr.shape[0] - 1
-    cdef Py_ssize_t nnz = indices.shape[0]
-    cdef Py_ssize_t longest = room.shape[0]
-    cdef int64_t n_features = counts.shape[0]
-    cdef int64_t known
-    cdef double whole, length
     cdef Weighing s
-    cdef bint more = extras.shape[0] > 0
-    if more and extras.shape[0] < nnz:
-        raise ValueError("there must be an extra for each value, or none")
-    if n_rows < 0 or squares.shape[0] < n_rows or values.shape[0] < nnz or not 0 <= norm <= 2 or n_documents < 0:
-        raise ValueError("the arrays do not fit together")
-    for row in range(n_rows):
-        if not 0 <= indptr[row] <= indptr[row + 1] <= nnz or indptr[row + 1] - indptr[row] > longest:
-            raise ValueError("the bounds of the rows are not sound")
-    if nnz and not are_columns(&indices[0], nnz, n_features):
-        raise ValueError("a column is out of range")
-    known = know_logarithms(2 + n_documents + (n_rows if count else 0))
-    s = Weighing(NULL, known, norm, count, weigh)
-    if n_features:
+    check_arrays(indptr, indices, values, extras, squares, room, counts.shape[0], n_documents, norm)
+    s = Weighing(NULL, know_logarithms(2 + n_documents + (n_rows if count else 0)), norm, count, weigh)
+    if counts.shape[0]:
         s.counts = &counts[0]
     with nogil:
         for row in range(n_rows):
-            start, n = indptr[row], indptr[row + 1] - indptr[row]
             n_documents += count
-            if not n:
-                if weigh:
-                    squares[row] = 0
-                continue
-            whole = 1 + log_of(1 + n_documents, known)
-            length = go_through_row(
-                &s, &indices[start], &values[start], &room[0], n, nnz - 1 - start, whole, more)
-            if not weigh:
-                continue
-            if more:
-                for k in range(n):
-                    values[start + k] = <floating> (room[k] / length + <double> extras[start + k])
-            else:
-                for k in range(n):           # + 0: a value is never -0
-                    values[start + k] = <floating> (room[k] / length + 0.0)
-            squares[row] = squared_length(&values[start], n)
+            weigh_row(
+                &s, indices, values, extras, squares, room, row, indptr[row], indptr[row + 1] - indptr[row],
+                n_documents,
+            )
+    return n_documents
+
+
+def weigh_before_and_after(
+    uint32_t[::1] counts, int64_t n_documents, const int64_t[::1] indptr, const int32_t[::1] indices,
+    floating[::1] before, double[::1] squares_before, floating[::1] after, double[::1] squares_after,
+    const floating[::1] extras, const uint8_t[::1] counted, double[::1] room, int norm,
+):
+    """Weigh each row by the documents before it, and then, if it is `counted`, by these and itself.
+
+    `before` and `after` are two copies of the values.  See `weigh_rows` for the rest.
+    """
+    cdef Py_ssize_t row, start, n
+    cdef Py_ssize_t n_rows = indptr.shape[0] - 1
+    cdef Weighing alone, with_itself
+    check_arrays(indptr, indices, before, extras, squares_before, room, counts.shape[0], n_documents, norm)
+    check_arrays(indptr, indices, after, extras, squares_after, room, counts.shape[0], n_documents, norm)
+    if counted.shape[0] < n_rows:
+        raise ValueError("the arrays do not fit together")
+    alone = Weighing(NULL, know_logarithms(2 + n_documents + n_rows), norm, False, True)
+    if counts.shape[0]:
+        alone.counts = &counts[0]
+    with_itself = alone
+    with_itself.count = True
+    with nogil:
+        for row in range(n_rows):
+            start, n = indptr[row], indptr[row + 1] - indptr[row]
+            weigh_row(&alone, indices, before, extras, squares_before, room, row, start, n, n_documents)
+            if counted[row]:
+                n_documents += 1
+                weigh_row(&with_itself, indices, after, extras, squares_after, room, row, start, n, n_documents)
     return n_documents

@@ -17,6 +17,7 @@ from cwlearn.core.rows import Rows
 from cwlearn.core.states.base import LinearState
 from cwlearn.errors import shown
 
+LONGEST_NAME = 100  # characters of a word that are shown; it may have megabytes
 TOP = 10  # contributions that are shown, unless another number is given
 
 
@@ -125,7 +126,7 @@ class Explanation:
     def lines(self) -> list[str]:
         """The summary and the contributions as text."""
         items = [*self.speaking_for, *self.speaking_against]
-        names = [item.name for item in items]
+        names = [brief(item.name) for item in items]
         amounts = [f"{item.amount:+.4f} ± {item.deviation:.4f}" for item in items]
         if self.intercept:
             names.append("(intercept)")
@@ -148,6 +149,11 @@ class Explanation:
         from cwlearn.core.explanation_page import fragment  # which a terminal does not need
 
         return fragment(self)
+
+
+def brief(name: str) -> str:
+    """A name as it is shown; JSON and `contributions` have all of it."""
+    return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
 
 
 def _padded(amount: str, width: int) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from cwlearn._version import __version__
-from cwlearn.core.explaining import Contribution, Explanation, percent
+from cwlearn.core.explaining import Contribution, Explanation, brief, percent
 from cwlearn.utils.templates import environment
 
 LEVELS = 5  # shades; what is weaker than half a shade has none
+LONGEST = 20_000  # characters of a document; a page of megabytes cannot be read
 SPOKEN = 3  # from this shade on, a screen reader says for or against
 
 
@@ -92,14 +93,20 @@ def _item(explanation: Explanation, heading: str) -> dict[str, Any]:
 
 
 def _line(item: Contribution, largest: float) -> Line:
-    return Line(item.name, f"{item.amount:+.4f}", f"{item.deviation:.4f}", f"{100 * abs(item.amount) / largest:.0f}%")
+    return Line(
+        brief(item.name), f"{item.amount:+.4f}", f"{item.deviation:.4f}", f"{100 * abs(item.amount) / largest:.0f}%"
+    )
 
 
 def _shades(explanation: Explanation) -> list[Shade]:
     largest = max((abs(piece.amount or 0.0) for piece in explanation.pieces), default=0.0) or 1.0
-    shades = []
+    shades: list[Shade] = []
+    left = LONGEST
     for text, amount in explanation.pieces:
-        lines = text.replace("\r\n", "\n").replace("\t", " ").split("\n")
+        lines = text[:left].replace("\r\n", "\n").replace("\t", " ").split("\n")
+        left -= len(text)
         level = round(LEVELS * abs(amount or 0.0) / largest)
         shades.append(Shade(lines, level, "for" if (amount or 0) > 0 else "against", f"{amount or 0:+.4f}"))
+        if left < 0:
+            return [*shades, Shade([" ..."], 0, "for", "")]
     return shades

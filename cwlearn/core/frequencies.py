@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn.core._frequencies import NORMS, weigh_rows
+from cwlearn.core._frequencies import NORMS, weigh_before_and_after, weigh_rows
 from cwlearn.core.rows import Rows
 
 
@@ -25,7 +25,6 @@ class Frequencies:
         self.counts: NDArray[np.uint32] = np.zeros(n_features, np.uint32)
         self.n_documents = 0
         self._norm = NORMS[norm]
-        self._room, self._one_row = np.empty(256), np.zeros(2, np.int64)  # for a single row
 
     def count(self, rows: Rows) -> None:
         """Count the features of rows."""
@@ -61,32 +60,21 @@ class Frequencies:
         )  # fmt: skip
         return values
 
-    def copies(self, rows: Rows) -> Rows:
-        """The rows with values of their own, which `weigh_row` may change."""
-        indices = np.asarray(rows.indices, np.int32)
-        squares = rows.squares.copy()
-        return Rows(rows.indptr, indices, rows.values.copy(), squares, rows.n_features, rows.weights, rows.extras)
+    def before_and_after(self, rows: Rows, counted: NDArray[np.uint8]) -> tuple[Rows, Rows]:
+        """The rows weighed by the documents before each, and those with a 1 in `counted`, which count, with themselves.
 
-    def weigh_row(self, rows: Rows, number: int, bounds: list[int], count: bool) -> None:
-        """Weigh one row in place, and count it before if that is wanted.  `bounds` is `rows.indptr` as a list."""
-        start, stop = bounds[number], bounds[number + 1]
-        length = stop - start
-        if len(self._room) < length:
-            self._room = np.empty(2 * length)
-        self._one_row[1] = length
-        self.n_documents = weigh_rows(
-            self.counts,
-            self.n_documents,
-            self._one_row,
-            rows.indices[start:stop],
-            rows.values[start:stop],
-            np.empty(0, rows.values.dtype) if rows.extras is None else rows.extras[start:stop],
-            rows.squares[number : number + 1],
-            self._room,
-            self._norm,
-            count,
-            True,
-        )
+        The second rows are not weighed where nothing is counted.
+        """
+        copies = [(rows.values.copy(), rows.squares.copy()) for _ in range(2)]
+        indices = np.asarray(rows.indices, np.int32)
+        extras = np.empty(0, rows.values.dtype) if rows.extras is None else rows.extras
+        room = np.empty(max(1, rows.longest))
+        self.n_documents = weigh_before_and_after(
+            self.counts, self.n_documents, rows.indptr, indices, *copies[0], *copies[1], extras,
+            (counted == 1).view(np.uint8), room, self._norm,
+        )  # fmt: skip
+        before, after = (Rows(rows.indptr, indices, *copy, rows.n_features, rows.weights) for copy in copies)
+        return before, after
 
     def _go_through(self, rows: Rows, count: bool, weigh: bool) -> Rows:
         values, squares = rows.values.copy() if weigh else rows.values, rows.squares.copy()

@@ -17,9 +17,11 @@ from cwlearn.core.model import Model
 from cwlearn.core.parameters import plain
 from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
-from cwlearn.core.states.base import ALL_FRESH, NONE, KernelRule, LinearState, copy_of_counts
+from cwlearn.core.states.base import ALL_FRESH, NONE, KernelRule, LinearState, copy_of_counts, scratch_of
+from cwlearn.core.states.diagonal import DiagonalState
 from cwlearn.core.training import Plan, Training, check_class_weight, check_threshold, check_update
 from cwlearn.errors import DataError, listed
+from cwlearn.native import RoomForOne
 
 # Work between two looks at signals and the progress bar, in nonzeros: long enough to cost nothing, short enough for
 # Ctrl-C.
@@ -190,6 +192,34 @@ class Learner(Model):
                 if done < len(piece):
                     raise self.not_finite(int(piece[done]))
                 report(done)
+
+    def learn_alone(self, columns: NDArray[Any], values: NDArray[Any], target: float, weight: float = 1.0) -> bool:
+        """Learn from one row, in a few microseconds, as `learn` would.
+
+        False if the row is not as simple as that, or not sound: then nothing was learned, and `learn` knows more.
+        """
+        state, rule = self.state, self.rule
+        if not isinstance(state, DiagonalState) or self.multilabel or (rule.begins_at_target and not self.n_learned):
+            return False
+        with self.lock:
+            self.unfinished = None
+            counts = copy_of_counts(self._counts)
+            try:
+                return state.learn_alone(self._room_for_one(len(columns)), columns, values, target, weight, counts)
+            except (TypeError, ValueError):  # arrays of other types, or with gaps
+                return False
+            finally:
+                self._counts = counts
+
+    def _room_for_one(self, length: int) -> RoomForOne:
+        """What the kernel needs to learn a row of such a length; kept for the next rows."""
+        rule, kept = self._kernel_rule(settled=False), self.kept.get("room for one")
+        if kept is None or kept[0] is not rule or kept[1] < length:
+            longest = 2 * length + 100
+            scratch = scratch_of(longest, self.state.blocks, rule["constraints"])
+            kept = self.kept["room for one"] = rule, longest, RoomForOne(rule, *scratch)
+        room: RoomForOne = kept[2]
+        return room
 
     def not_finite(self, row: int) -> DataError:
         """Why a row cannot be learned whose margin or step is not finite."""

@@ -191,9 +191,14 @@ def probabilities(parts: Parts, model: Model) -> list[float]:
 
 def learn(parts: Parts, number: int, learner: Learner) -> None:
     """Learn from a row whose label has this number."""
-    weights = NONE
+    weight = 1.0
     if learner.weighs_classes:
         check_weights_of_parts(learner.rule)
-        weights = learner.class_weights(np.array([number]))
+        weight = float(learner.class_weights(np.array([number]))[0])
     target = float(number) if learner.several else 2.0 * number - 1
-    learner.learn(row_of_parts(parts, learner), np.array([target]), weights)
+    columns, values = parts
+    if values.dtype != learner.state.dtype:
+        values = _converted(values, learner.state.dtype)
+    if not learner.learn_alone(columns, values, target, weight):
+        weights = np.array([weight]) if learner.weighs_classes else NONE
+        learner.learn(row_of_parts(parts, learner), np.array([target]), weights)

@@ -1,6 +1,7 @@
 """Learning from feedback: each row is scored by the model before it, and learned if it has a label.
 
-The rows go through the model one by one.  So neither the answers nor the model depend on how the lines came.
+The rows go through the model one by one, in a compiled loop where the model allows it.  So neither the answers nor the
+model depend on how the lines came.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cwlearn._kernels import LEARNED, LEFT_OUT, SCORED
 from cwlearn.core.learner import Learner
 from cwlearn.core.row_by_row import RowByRow
 from cwlearn.core.rows import Rows
@@ -23,7 +25,7 @@ from cwlearn.text.monitor import Monitor
 from cwlearn.text.resources import WeightLimit
 from cwlearn.text.weighing import learn_weighed
 
-MOST_SCORES = 1 << 20  # rows x labels of a batch that is scored in memory made before
+ROWS_AT_ONCE = 1024  # that are prepared together; if one of them cannot be learned, the rest is prepared again
 FEW_ROWS = 64  # that are scored one by one in any case
 SCORES_AT_ONCE = 1 << 18  # rows x labels that are kept until they become answers
 
@@ -43,7 +45,8 @@ class Examples(NamedTuple):
 
     targets: NDArray[np.float64]
     weights: NDArray[np.float64]  # empty: all are 1
-    labelled: NDArray[np.bool_]  # the others are only scored
+    labelled: NDArray[np.bool_]
+    todo: NDArray[np.uint8]  # SCORED, LEARNED or LEFT_OUT
     flaws: dict[int, DataError]  # of rows that are neither scored nor learned
 
 
@@ -70,20 +73,80 @@ class Feedback:
             for which, part in learner.parts(learner.weighed(rows), SCORES_AT_ONCE):
                 yield Scored(learner, [*range(which.start, which.stop)], part, *learner.margins(part))
             return
+        for start in range(0, rows.n_rows, step := self._rows_at_once()):
+            numbers = range(start, min(start + step, rows.n_rows))
+            in_bulk = self._fits(rows, examples, numbers)
+            yield from (self._in_bulk if in_bulk else self._one_by_one)(batch, examples, numbers)
+
+    def _rows_at_once(self) -> int:
+        return max(1, min(ROWS_AT_ONCE, SCORES_AT_ONCE // self.learner.state.blocks))
+
+    def _fits(self, rows: Rows, examples: Examples, part: range) -> bool:
+        """Whether rows can be gone through by the kernel; the model gets the features of those that are learned."""
+        learner, bounds = self.learner, rows.indptr
+        if not RowByRow.suits(learner):
+            return False
+        which = slice(part.start, part.stop)
+        ends = bounds[part.start + 1 : part.stop + 1]
+        last = np.full(len(part), -1)  # the highest feature of each row
+        some = ends > bounds[which]
+        last[some] = rows.indices[ends[some] - 1]
+        taught = examples.todo[which] == LEARNED
+        if not learner.hash_bits:
+            learner.grow(int(last[taught].max(initial=-1)) + 1)
+        return int(last[examples.todo[which] != LEFT_OUT].max(initial=-1)) < learner.state.n_features
+
+    def _in_bulk(self, batch: Batch, examples: Examples, part: range) -> Iterator[Scored]:
+        """Neighbouring rows, in few calls."""
+        learner, row, stop = self.learner, part.start, part.stop
+        while row < stop:
+            which = slice(row, stop)
+            rows, todo = batch.rows.part(row, stop), examples.todo[which]
+            quick = RowByRow(learner, rows, examples.targets[which], examples.weights[which], todo)
+            done, flawed = 0, False
+            while done < rows.n_rows and not flawed:
+                first = done
+                done, flawed, counts = quick.go_on(first)
+                self.learned[row + first : row + done] = todo[first:done] == LEARNED
+                if flawed:
+                    self._refuse(batch, row + done - 1)
+                numbers = [row + number for number in range(first, done) if row + number not in self.flaws]
+                if numbers:
+                    yield self._scored(quick, counts, [number - row for number in numbers], numbers)
+            if flawed and learner.frequencies is not None:  # those that were counted and not learned
+                counted = todo == LEARNED
+                counted[: done - 1] = False
+                learner.frequencies.forget(rows.where(counted))
+            row += done
+
+    def _refuse(self, batch: Batch, row: int) -> None:
+        """Answer a row that cannot be learned with the reason."""
+        self.flaws[row] = batch.row_error(row, self.learner.not_finite(row).what)
+        self.learned[row] = False
+
+    def _scored(self, quick: RowByRow, counts: NDArray[np.void], which: list[int], numbers: list[int]) -> Scored:
+        model, first, stop = self.learner.with_counts(counts), which[0], which[-1] + 1
+        if stop - first == len(which):
+            rows, part = quick.asked.part(first, stop), slice(first, stop)
+            return Scored(model, numbers, rows, quick.mean[part], quick.variance[part])
+        keep = np.zeros(quick.asked.n_rows, bool)
+        keep[which] = True
+        return Scored(model, numbers, quick.asked.where(keep), quick.mean[which], quick.variance[which])
+
+    def _one_by_one(self, batch: Batch, examples: Examples, part: range) -> Iterator[Scored]:
+        """Rows by themselves, for any model."""
+        learner = self.learner
         run = _Run(learner)
-        few = rows.n_rows * learner.state.blocks <= MOST_SCORES
-        suits = few and RowByRow.suits(learner)
-        quick = RowByRow(learner, rows, examples.targets, examples.weights) if suits else None
-        for number in range(rows.n_rows):
+        for number in part:
             if number in self.flaws:
                 continue
             if run.ends_before(learner):
                 yield run.scored()
                 run = _Run(learner)
             counts = learner.counts
-            row = _One(learner, rows, number, quick)
+            row = _One(learner, batch.rows, number)
             row.score()
-            if examples.labelled[number] and not self._learn(row, examples, batch):
+            if examples.todo[number] == LEARNED and not self._learn(row, examples, batch):
                 continue
             run.add(row, counts)
         if run.numbers:
@@ -92,7 +155,7 @@ class Feedback:
     def _can_be_scored_at_once(self, rows: Rows, examples: Examples) -> bool:
         state = self.learner.state
         fits = not isinstance(state, DiagonalState) or rows.n_features <= state.n_features
-        return rows.n_rows > FEW_ROWS and fits and not examples.labelled.any() and not examples.flaws
+        return rows.n_rows > FEW_ROWS and fits and not examples.todo.any()
 
     def _learn(self, row: _One, examples: Examples, batch: Batch) -> bool:
         """Learn one row; False if that is not possible, and then nothing of it is learned."""
@@ -138,7 +201,9 @@ class Feedback:
                     what = f"the importance of this row is {rows.weights[row]:g}, and {learner.rule.name} takes none"
                     flaws.setdefault(row, batch.row_error(row, what))
             weights = rows.weights * weights if len(weights) else rows.weights
-        return Examples(targets, weights, labelled, flaws)
+        todo = np.where(labelled, LEARNED, SCORED).astype(np.uint8)
+        todo[[*flaws]] = LEFT_OUT
+        return Examples(targets, weights, labelled, todo, flaws)
 
     def _oversized(self, batch: Batch, labelled: NDArray[np.bool_]) -> dict[int, DataError]:
         """The rows whose columns would need more memory than is allowed."""
@@ -185,25 +250,13 @@ class Feedback:
 class _One:
     """One row of a batch."""
 
-    def __init__(self, learner: Learner, rows: Rows, number: int, quick: RowByRow | None) -> None:
+    def __init__(self, learner: Learner, rows: Rows, number: int) -> None:
         self._learner, self._rows, self.number = learner, rows, number
-        self.quick = quick if quick is not None and quick.fits(number) else None
-        self._batch = quick
 
     def score(self) -> None:
         """Find its margin by the model as it is now."""
-        if self.quick is not None:
-            self.quick.score(self.number)
-            return
         self.weighed = self._learner.weighed(self._rows.part(self.number, self.number + 1))
-        self._margin = self._learner.margins_alone(self.weighed)
-
-    def scored(self) -> tuple[Rows, NDArray[np.float64], NDArray[np.float64]]:
-        """The row as it was scored, with mean and variance."""
-        if self.quick is None:
-            return self.weighed, *self._margin
-        one = slice(self.number, self.number + 1)
-        return self.quick.scored.part(self.number, self.number + 1), self.quick.mean[one], self.quick.variance[one]
+        self.margin = self._learner.margins_alone(self.weighed)
 
     def learn(self, examples: Examples) -> None:
         """Learn it; a DataError says why that is not possible, and then nothing of it is learned."""
@@ -212,10 +265,6 @@ class _One:
         if not learner.hash_bits and row.indptr[self.number + 1] > row.indptr[self.number]:
             learner.grow(int(row.indices[row.indptr[self.number + 1] - 1]) + 1)
         try:
-            if self._batch is not None:
-                if not self._batch.learn(self.number):
-                    raise learner.not_finite(self.number)
-                return
             row = row.part(self.number, self.number + 1)
             row = row if frequencies is None else frequencies.count_and_weigh(row)
             one = slice(self.number, self.number + 1)
@@ -256,13 +305,7 @@ class _Run:
 
     def scored(self) -> Scored:
         model = self._learner.with_counts(self._counts)
-        first, last, quick = self.numbers[0], self.numbers[-1], self._rows[0].quick
-        if quick is not None and len(self.numbers) == last + 1 - first and all(row.quick for row in self._rows):
-            which = slice(first, last + 1)
-            return Scored(
-                model, self.numbers, quick.scored.part(first, last + 1), quick.mean[which], quick.variance[which]
-            )
-        rows, means, variances = zip(*(row.scored() for row in self._rows), strict=True)
+        rows, means, variances = zip(*((row.weighed, *row.margin) for row in self._rows), strict=True)
         return Scored(model, self.numbers, joined(rows), np.concatenate(means), np.concatenate(variances))
 
 

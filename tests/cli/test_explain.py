@@ -95,6 +95,24 @@ def test_the_page_is_one_file_without_scripts_and_shades_words(model, data, tmp_
     assert "prefers-color-scheme: dark" in text
 
 
+def test_u16_documents_of_megabytes_are_shown_in_part_and_escaped(tmp_path):
+    """Many words, and one word without an end."""
+    model, data, path = (tmp_path / name for name in ("model.npz", "new.jsonl", "page.html"))
+    texts = ["free <b> " * 20_000, "x" * 1_000_000]
+    TextClassifier(AROWClassifier(random_state=0)).fit([*texts, *TEXTS], ["spam", "ham"] * 3).save(model)
+    data.write_text("".join(json.dumps({"text": text, "label": "spam"}) + "\n" for text in texts))
+    succeed("explain", data, "-m", model, "--html", path)
+    text = path.read_text(encoding="utf-8")
+    assert len(text) < 2_000_000  # a mark takes many times the room of its word
+    assert "<b>" not in text
+    assert text.count(" ...") == 2
+    outcome = succeed("explain", data, "-m", model)
+    assert len(outcome.out) < 5000
+    assert "x" * 100 + "..." in outcome.out
+    records = map(json.loads, succeed("explain", data, "-m", model, "--json").out.splitlines())
+    assert texts[1] in {item["name"] for record in records for item in record["contributions"]}
+
+
 BROWSER = next((path for name in ("chromium", "google-chrome") if (path := shutil.which(name))), None)
 
 

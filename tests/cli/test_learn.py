@@ -235,6 +235,10 @@ def test_u20_hostile_lines_are_errors_and_the_stream_goes_on_without_them(model,
         b'{"text": "x", "label": {"a": 1}}',
         b'{"text": "\xff", "label": "spam"}',
         b"\x00\x01\x02",
+        b'{"text": "free \x00 prize", "label": "spam"}',
+        b'{"text": "free \\ud800 prize", "label": "spam"}',
+        b'{"text": "free", "label": "\\u001b]0;title\\u0007\\u009b31m\\u202e"}',
+        b"[" * 100_000,
         b'{"text": "' + b"lunch " * 200_000 + b'", "label": "ham"}',
     ]
     base = model.with_name("base.npz")
@@ -245,10 +249,10 @@ def test_u20_hostile_lines_are_errors_and_the_stream_goes_on_without_them(model,
     )  # fmt: skip
     assert outcome.status == 0, outcome.err
     found = [json.loads(line) for line in outcome.out.splitlines()]
-    assert ["error" in answer for answer in found] == [False, True, True, True, True, True, False]
+    assert ["error" in answer for answer in found] == [False, *[True] * 9, False]
     assert "label eggs is not one of the labels ham, spam" in found[2]["error"]
-    assert len(outcome.err.splitlines()) == 6  # one for each, and what was done
-    assert "\x1b" not in outcome.out + outcome.err
+    assert len(outcome.err.splitlines()) == 10  # one for each, and what was done
+    assert all(character.isprintable() or character == "\n" for character in outcome.out + outcome.err)
     assert journal.read_bytes() == lines[0] + b"\n" + lines[-1] + b"\n"
     succeed("train", journal, "-m", base, "--resume", base, "--epochs", 1, "--no-shuffle")
     assert bits(model_file.load(model)) == bits(model_file.load(base))

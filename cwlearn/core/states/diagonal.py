@@ -24,7 +24,7 @@ from cwlearn.core.states.base import (
     scratch_of,
     touched,
 )
-from cwlearn.native import learn_rows, margin_rows
+from cwlearn.native import RoomForOne, learn_alone, learn_rows, margin_rows
 from cwlearn.utils.growable import GrowableArray
 
 LATEST = 2.0**53  # of stamps
@@ -166,6 +166,20 @@ class DiagonalState(LinearState):
             counts.view(BYTES),
             *more,
         )
+
+    def learn_alone(
+        self,
+        room: RoomForOne,
+        columns: NDArray[Any],
+        values: NDArray[Any],
+        target: float,
+        weight: float,
+        counts: NDArray[np.void],
+    ) -> bool:
+        """Check and learn one row; False, and nothing learned, if that is not possible."""
+        average, stamps = self.average.reshape(-1), self.stamps.reshape(-1)
+        cells, numbers = self.cells.reshape(-1), counts.view(BYTES)
+        return learn_alone(room, cells, average, stamps, columns, values, target, weight, numbers)
 
     def margins(
         self, rows: Rows, bias: float, inclusive: bool, only_mean: bool = False
