@@ -42,6 +42,7 @@ KERNEL_PARTS = [
     "_cells.pxd",
     "_forgetting.pxd",
     "_exact_labels.pxi",
+    "_parallel_labels.pxi",
     "_label_row.pxi",
     "_label_sets.pxi",
     "_label_scores.pxi",

@@ -31,6 +31,7 @@ from bench.report import Report, suite_parser
 from bench.text import made_up
 from bench.timing import Runner, time_in_turns, timed
 from cwlearn.core import rules
+from cwlearn.core._probabilities import winning_probabilities
 from cwlearn.core.frequencies import Frequencies
 from cwlearn.core.learner import Learner
 from cwlearn.core.rows import as_rows
@@ -124,6 +125,13 @@ def _weighing() -> Pair:
     return lambda: timed(lambda: frequencies.count_and_weigh(rows)), reference
 
 
+def _distribution() -> Pair:
+    """Few of a thousand labels can win; the reference takes the deviation of each."""
+    mean = np.random.default_rng(0).normal(size=(100, 1000))
+    variance = np.full(mean.shape, 1e-4)
+    return lambda: timed(lambda: winning_probabilities(mean, variance)), lambda: timed(lambda: np.sqrt(variance))
+
+
 def _startup() -> Pair:
     def train() -> float:
         with tempfile.TemporaryDirectory() as folder:
@@ -160,6 +168,7 @@ RATIOS: dict[str, Callable[[], Pair]] = {
     "parsing hashed columns, against parsing them as they are": _hashed_columns,
     "hashing words and bigrams, against reading words": _documents,
     "weighing by frequencies, against gathering and writing back": _weighing,
+    "distribution over 1,000 labels, against square roots": _distribution,
     "training on ten lines, against import numpy": _startup,
 }
 

@@ -19,7 +19,7 @@ from cwlearn._cells cimport (
 from cwlearn._forgetting cimport Clock, grow_row, prefetch_stamps, stamp_row
 from cwlearn._rules cimport (
     AROW, BAYESIAN_LOGISTIC, CW_STDEV, CW_VARIANCE, DUAL, EXACT, FIXED, HINGE_SGD, INCLUSIVE, KL, L2, LOGISTIC_SGD,
-    NHERD, PA, PA_I, PA_II, PERCEPTRON, PROBIT, PROXIMAL, RLS, SCW_I, SCW_II, SOP, Kind, Projection, Step, capped,
+    NHERD, PA, PA_I, PA_II, PERCEPTRON, PROBIT, PROXIMAL, RLS, SCW_I, SCW_II, SOP, Kind, Step, capped,
     exact_step, relative, rule_step,
 )
 from cwlearn._squares cimport squared_length

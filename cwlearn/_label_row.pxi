@@ -23,7 +23,7 @@ from cwlearn._cells cimport (
 )
 from cwlearn._forgetting cimport Clock, grow, grown
 from cwlearn._rules cimport (
-    CW_VARIANCE, FIXED, INCLUSIVE, PA_I, PA_II, Projection, Kind, Step, capped, exact_step, larger, rule_step,
+    CW_VARIANCE, FIXED, INCLUSIVE, KL, L2, PA_I, PA_II, Projection, Kind, Step, capped, exact_step, larger, rule_step,
 )
 
 cdef enum Update:
@@ -180,41 +180,10 @@ cdef void rank_rivals(
 
 
 include "_exact_labels.pxi"
+include "_parallel_labels.pxi"
 
 
 # -- a row -------------------------------------------------------------------------------------------------------------
-
-cdef void move_to_average(
-    const Row* row, const Rule* rule, double sign, const Rival* rivals, Py_ssize_t n, Py_ssize_t constraints,
-) noexcept nogil:
-    """Move to the average of the means and precisions after each of n steps and `constraints` - n idle ones.
-
-    If cells hold sums of gradients, add the average of the gradients.
-    """
-    cdef double mean, s, x, change, ratio
-    cdef double total = 0
-    cdef Gaussian weight
-    cdef Py_ssize_t p, j
-    if sums_gradients(rule):
-        for j in range(n):
-            total += rivals[j].step.alpha
-        add_gradients(row, rule, sign * total / constraints)
-        return
-    for p in range(row.n):
-        mean, s, x = row.mean[p], row.variance[p], row.x[p]
-        change = 0
-        ratio = constraints
-        for j in range(n):
-            if rivals[j].step.alpha > 0:
-                weight = moved(
-                    mean, s, x, sign * rivals[j].step.alpha, rivals[j].step.gain, rivals[j].variance, rule.floor,
-                    <Projection> rule.projection,
-                )
-                change += weight.mean - mean
-                ratio += s / weight.variance - 1
-        row.mean[p] = mean + change / constraints
-        row.variance[p] = larger(s * (constraints / ratio), rule.floor)     # a factor of at most 1; 1, if fixed
-
 
 cdef inline Row true_row(const Workspace* space) noexcept nogil:
     """The place for the block of the true label."""

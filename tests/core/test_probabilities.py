@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 
 import numpy as np
 import pytest
@@ -49,6 +50,38 @@ def test_quadrature_is_exact_for_many_labels(n, wide):
     assert probability[0] == pytest.approx(expected, abs=1e-11)
     expected = np.trapezoid(norm.pdf(t) * first * rest ** (n - 2), t)
     np.testing.assert_allclose(probability[1:], expected, atol=1e-11)
+
+
+@pytest.mark.parametrize(("spread", "left_out"), [(0.0, 0), (1.0, 0), (10.0, 50), (100.0, 250)])
+@pytest.mark.parametrize("unequal", [0.0, 0.5])
+def test_what_is_left_out_is_less_than_a_billionth(spread, left_out, unequal):
+    """Labels that cannot win take no part.  The reference integrates over all of them, by a fine trapezoid rule."""
+    rng = np.random.default_rng(4)
+    mean, sd = spread * rng.normal(size=300), np.exp(unequal * rng.normal(size=300))
+    step = sd.min() / 8
+    t = np.arange((mean - 9 * sd).max(), (mean + 9 * sd).max(), step)[:, None]
+    below = norm.logcdf(t, mean, sd)
+    expected = step * np.exp(norm.logpdf(t, mean, sd) + below.sum(axis=1, keepdims=True) - below).sum(axis=0)
+    probability = winning_probabilities(mean[None], sd[None] ** 2)[0]
+    assert np.abs(probability - expected).sum() < 1e-9
+    assert (probability == 0).sum() >= left_out
+
+
+def test_labels_that_cannot_win_cost_next_to_nothing():
+    """Ten thousand labels of which three are far ahead, against the same three and 9,997 more beside them."""
+
+    def seconds(mean):
+        start = time.process_time()
+        probability = winning_probabilities(np.tile(mean, (10, 1)), np.ones((10, len(mean))))
+        return time.process_time() - start, probability[0]
+
+    three = np.array([0.3, 0.1, 0.0])
+    fast, probability = min(
+        (seconds(np.append(three, np.full(9997, -12.0))) for _ in range(3)), key=lambda pair: pair[0]
+    )
+    slow, _ = seconds(np.append(three, np.zeros(9997)))
+    np.testing.assert_allclose(probability[:3], winning_probabilities(three[None], np.ones((1, 3)))[0], atol=1e-9)
+    assert fast < slow / 20  # a hundredth where it was measured
 
 
 def test_quadrature_for_two_labels_is_the_closed_form():

@@ -99,7 +99,7 @@ EQUIVALENT = [
     Equivalent("solve", "if delta > 0", ("delta > 0 -> delta >= 0",), "a change of 0 has ended it before"),
     Equivalent("solve", "if not low < A < high", (), SAFEGUARD),
     Equivalent("solve", "A = low +", (), SAFEGUARD),
-    Equivalent("move_to_average", "if rivals[j]", ("rivals[j].step.alpha > 0 -> rivals[j].step.alpha >= 0",), ZERO),
+    Equivalent("average_steps", "if rivals[j]", ("rivals[j].step.alpha > 0 -> rivals[j].step.alpha >= 0",), ZERO),
     Equivalent("find_steps", "if rule.update == SEQUENTIAL", ("rival.step.alpha > 0 -> rival.step.alpha >= 0",), ZERO),
     Equivalent(
         "find_steps",

@@ -34,6 +34,7 @@ TESTS = {
     "core/rules.py": [RULES, KERNELS],
     "_cells.pxd": [RULES, KERNELS, LABELS],
     "_exact_labels.pxi": [LABELS],
+    "_parallel_labels.pxi": [LABELS],
     "_label_row.pxi": [LABELS],
     "_label_scores.pxi": [LABELS],
     "_kernels.pyx": [KERNELS, REGRESSION, LABELS],

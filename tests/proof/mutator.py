@@ -37,13 +37,17 @@ FORMULAS: dict[str, dict[str, tuple[str, ...]] | None] = {
         (),
     ),
     "cwlearn/_exact_labels.pxi": None,
+    "cwlearn/_parallel_labels.pxi": {
+        "average_steps": ("", "alpha", "change[p]", "ratio[p]", "mean[p]", "variance[p]"),  # "": conditions
+        "move_to_average": (),
+    },
     "cwlearn/_label_scores.pxi": {
         "score_labels": ("scores[z]", "square", "variances[z]"),
         "score_by_gradients": ("rate", "scores[z]"),
         "spread_of": (),
     },
     "cwlearn/_label_row.pxi": {
-        **dict.fromkeys(("move_to_average", "outranks"), ()),
+        "outranks": (),
         "add_block_to_average": ("average[n_labels * at.cell[p] + label]",),
         **dict.fromkeys(("find_steps", "move_exactly", "move_rivals", "learn_labels"), ()),
     },
@@ -75,7 +79,7 @@ COMPARED = {  # at the border, and everywhere else
     ast.NotEq: ("ne", "!=", "=="),
 }
 SWAPPED = {"larger": "smaller", "smaller": "larger"}  # wherever they are called
-COUNTS = ("rival_row", "move_to_average", "exact_step")  # functions whose arguments are places or counts
+COUNTS = ("rival_row", "move_to_average", "average_steps", "exact_step")  # whose arguments are places or counts
 CHOICE = re.compile(r"\b(?!INFINITY)[A-Z][A-Z_0-9]+\b")  # a choice between rules or modes, not a formula
 
 
