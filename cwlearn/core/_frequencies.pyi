@@ -14,6 +14,7 @@ def weigh_rows(
     indices: NDArray[np.int32],
     values: NDArray[Any],
     extras: NDArray[Any],
+    weighed: NDArray[Any],
     squares: NDArray[np.float64],
     room: NDArray[np.float64],
     norm: int,

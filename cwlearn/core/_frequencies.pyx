@@ -22,6 +22,7 @@ cdef enum:
     BY_L2 = 2
     MOST_KNOWN = 1048576                     # logarithms in a table
     AHEAD = 96                               # entries whose counts are fetched early
+    BLOCK = 64                               # entries that are counted before they are weighed
     MOST = 0xFFFFFFFF
 cdef double[MOST_KNOWN] LOGARITHMS           # of the numbers below `n_known`
 cdef int64_t n_known = 1
@@ -48,30 +49,57 @@ cdef struct Weighing:         # what is the same for all rows
     bint weigh
 
 
+cdef inline void look_up(
+    const Weighing* s, const int32_t* indices, const floating* values, uint32_t* seen, Py_ssize_t n, Py_ssize_t last,
+    bint count, bint more,
+) noexcept nogil:
+    """Count the features of a block, and write their counts to `seen`.
+
+    What lies anywhere in memory is fetched early: the next counts, also those of later rows, up to indices[last], and
+    the logarithms of these counts, which are needed next.
+    """
+    cdef uint32_t number
+    cdef Py_ssize_t k
+    for k in range(n):
+        prefetch(s.counts + indices[k + AHEAD if k + AHEAD < last else last])
+        number = s.counts[indices[k]]
+        if count:
+            number += number != <uint32_t> MOST and not (more and values[k] == 0)
+            s.counts[indices[k]] = number
+        seen[k] = number
+        prefetch(LOGARITHMS + (1 + <int64_t> number if number < MOST_KNOWN else 0))
+
+
+cdef inline double weigh_block(
+    const Weighing* s, const uint32_t* seen, const floating* values, double* room, Py_ssize_t n, double whole,
+    double total, int norm,
+) noexcept nogil:
+    """Write weighted values to `room`; return the total with them."""
+    cdef Py_ssize_t k
+    for k in range(n):
+        room[k] = values[k] * (whole - log_of(1 + <int64_t> seen[k], s.known))
+        if norm == BY_L1:
+            total += fabs(room[k])
+        elif norm == BY_L2:
+            total += room[k] * room[k]
+    return total
+
+
 cdef inline double go_through(
     const Weighing* s, const int32_t* indices, const floating* values, double* room, Py_ssize_t n, Py_ssize_t last,
     double whole, int norm, bint count, bint weigh, bint more,
 ) noexcept nogil:
-    """Count the features of a row, and write its weighted values to `room`; return what they are divided by.
-
-    The next counts are fetched early, as they lie anywhere in memory, also those of later rows, up to indices[last].
-    All in one loop: the sum, which takes one value after the other, waits for memory and not for itself.
-    """
+    """Count the features of a row, and write its weighted values to `room`; return what they are divided by."""
+    cdef uint32_t[BLOCK] seen
     cdef double total = 0
-    cdef uint32_t seen
-    cdef Py_ssize_t k
-    for k in range(n):
-        prefetch(s.counts + indices[k + AHEAD if k + AHEAD < last else last])
-        seen = s.counts[indices[k]]
-        if count:
-            seen += seen != <uint32_t> MOST and not (more and values[k] == 0)
-            s.counts[indices[k]] = seen
+    cdef Py_ssize_t size
+    cdef Py_ssize_t k = 0
+    while k < n:
+        size = n - k if n - k < BLOCK else BLOCK
+        look_up(s, indices + k, values + k, seen, size, last - k, count, more)
         if weigh:
-            room[k] = values[k] * (whole - log_of(1 + <int64_t> seen, s.known))
-            if norm == BY_L1:
-                total += fabs(room[k])
-            elif norm == BY_L2:
-                total += room[k] * room[k]
+            total = weigh_block(s, seen, values + k, room + k, size, whole, total, norm)
+        k += size
     if norm == BY_L2:
         total = sqrt(total)
     return total if total != 0 else 1
@@ -91,17 +119,18 @@ cdef double go_through_row(
 
 cdef bint are_columns(const int32_t* indices, Py_ssize_t n, int64_t n_features) noexcept nogil:
     """Whether all indices are below `n_features`, and none is below 0."""
-    cdef int32_t most = <int32_t> (n_features if n_features < INT32_MAX else INT32_MAX)
-    cdef int32_t outside = 0
+    cdef uint32_t last = <uint32_t> ((n_features if n_features < INT32_MAX else INT32_MAX) - 1)
+    cdef uint32_t outside = 0                # its highest bit: that of an index, or of what is left up to the last one
     cdef Py_ssize_t k
     for k in range(n):
-        outside |= (indices[k] < 0) | (indices[k] >= most)
-    return not outside
+        outside |= <uint32_t> indices[k] | (last - <uint32_t> indices[k])
+    return not outside >> 31 and (n_features > 0 or n == 0)
 
 
 cdef inline void weigh_row(
-    const Weighing* s, const int32_t[::1] indices, floating[::1] values, const floating[::1] extras,
-    double[::1] squares, double[::1] room, Py_ssize_t row, Py_ssize_t start, Py_ssize_t n, int64_t n_documents,
+    const Weighing* s, const int32_t[::1] indices, const floating[::1] values, const floating[::1] extras,
+    floating[::1] weighed, double[::1] squares, double[::1] room, Py_ssize_t row, Py_ssize_t start, Py_ssize_t n,
+    int64_t n_documents,
 ) noexcept nogil:
     """Count the features of a row of n entries from `start` on, weigh its values, or both."""
     cdef bint more = extras.shape[0] > 0
@@ -119,16 +148,17 @@ cdef inline void weigh_row(
         return
     if more:
         for k in range(n):
-            values[start + k] = <floating> (room[k] / length + <double> extras[start + k])
+            weighed[start + k] = <floating> (room[k] / length + <double> extras[start + k])
     else:
         for k in range(n):                   # + 0: a value is never -0
-            values[start + k] = <floating> (room[k] / length + 0.0)
-    squares[row] = squared_length(&values[start], n)
+            weighed[start + k] = <floating> (room[k] / length + 0.0)
+    squares[row] = squared_length(&weighed[start], n)
 
 
 cdef int check_arrays(
     const int64_t[::1] indptr, const int32_t[::1] indices, const floating[::1] values, const floating[::1] extras,
-    const double[::1] squares, const double[::1] room, int64_t n_features, int64_t n_documents, int norm,
+    const floating[::1] weighed, const double[::1] squares, const double[::1] room, int64_t n_features,
+    int64_t n_documents, int norm,
 ) except -1:
     """Refuse rows that would reach beyond memory."""
     cdef Py_ssize_t row
@@ -136,8 +166,10 @@ cdef int check_arrays(
     cdef Py_ssize_t nnz = indices.shape[0]
     if 0 < extras.shape[0] < nnz:
         raise ValueError("there must be an extra for each value, or none")
-    if n_rows < 0 or squares.shape[0] < n_rows or values.shape[0] < nnz or not 0 <= norm <= 2 or n_documents < 0:
+    if n_rows < 0 or squares.shape[0] < n_rows or values.shape[0] < nnz or weighed.shape[0] < nnz:
         raise ValueError("the arrays do not fit together")
+    if not 0 <= norm <= 2 or n_documents < 0:
+        raise ValueError("there is no such norm, or no such number of documents")
     for row in range(n_rows):
         if not 0 <= indptr[row] <= indptr[row + 1] <= nnz or indptr[row + 1] - indptr[row] > room.shape[0]:
             raise ValueError("the bounds of the rows are not sound")
@@ -148,13 +180,14 @@ cdef int check_arrays(
 
 def weigh_rows(
     uint32_t[::1] counts, int64_t n_documents, const int64_t[::1] indptr, const int32_t[::1] indices,
-    floating[::1] values, const floating[::1] extras, double[::1] squares, double[::1] room, int norm, bint count,
-    bint weigh,
+    const floating[::1] values, const floating[::1] extras, floating[::1] weighed, double[::1] squares,
+    double[::1] room, int norm, bint count, bint weigh,
 ):
-    """Count the features of rows, weigh their values in place, or both, row by row; return the number of documents.
+    """Count the features of rows, weigh their values, or both, row by row; return the number of documents.
 
     counts   the documents that have each feature
     extras   empty, or what is added to each value in the end; then an entry without a value is no feature to count
+    weighed  gets the weighted values; it may be `values` itself
     squares  get the squared lengths of the rows
     room     for the values of the longest row
 
@@ -164,7 +197,7 @@ def weigh_rows(
     cdef Py_ssize_t row
     cdef Py_ssize_t n_rows = indptr.shape[0] - 1
     cdef Weighing s
-    check_arrays(indptr, indices, values, extras, squares, room, counts.shape[0], n_documents, norm)
+    check_arrays(indptr, indices, values, extras, weighed, squares, room, counts.shape[0], n_documents, norm)
     s = Weighing(NULL, know_logarithms(2 + n_documents + (n_rows if count else 0)), norm, count, weigh)
     if counts.shape[0]:
         s.counts = &counts[0]
@@ -172,8 +205,8 @@ def weigh_rows(
         for row in range(n_rows):
             n_documents += count
             weigh_row(
-                &s, indices, values, extras, squares, room, row, indptr[row], indptr[row + 1] - indptr[row],
-                n_documents,
+                &s, indices, values, extras, weighed, squares, room, row, indptr[row],
+                indptr[row + 1] - indptr[row], n_documents,
             )
     return n_documents
 
@@ -190,8 +223,8 @@ def weigh_before_and_after(
     cdef Py_ssize_t row, start, n
     cdef Py_ssize_t n_rows = indptr.shape[0] - 1
     cdef Weighing alone, with_itself
-    check_arrays(indptr, indices, before, extras, squares_before, room, counts.shape[0], n_documents, norm)
-    check_arrays(indptr, indices, after, extras, squares_after, room, counts.shape[0], n_documents, norm)
+    check_arrays(indptr, indices, before, extras, before, squares_before, room, counts.shape[0], n_documents, norm)
+    check_arrays(indptr, indices, after, extras, after, squares_after, room, counts.shape[0], n_documents, norm)
     if counted.shape[0] < n_rows:
         raise ValueError("the arrays do not fit together")
     alone = Weighing(NULL, know_logarithms(2 + n_documents + n_rows), norm, False, True)
@@ -202,8 +235,8 @@ def weigh_before_and_after(
     with nogil:
         for row in range(n_rows):
             start, n = indptr[row], indptr[row + 1] - indptr[row]
-            weigh_row(&alone, indices, before, extras, squares_before, room, row, start, n, n_documents)
+            weigh_row(&alone, indices, before, extras, before, squares_before, room, row, start, n, n_documents)
             if counted[row]:
                 n_documents += 1
-                weigh_row(&with_itself, indices, after, extras, squares_after, room, row, start, n, n_documents)
+                weigh_row(&with_itself, indices, after, extras, after, squares_after, room, row, start, n, n_documents)
     return n_documents

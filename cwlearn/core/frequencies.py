@@ -55,8 +55,8 @@ class Frequencies:
         """The weighted values of one row without extras, in the place of its own values; `count` counts it first."""
         values = row.values
         self.n_documents = weigh_rows(
-            self.counts, self.n_documents, row.indptr, row.indices, values, values[:0], row.squares,
-            np.empty(len(values) + 1), self._norm, count, True,
+            self.counts, self.n_documents, row.indptr, row.indices, values, values[:0], values,
+            row.squares, np.empty(len(values) + 1), self._norm, count, True,
         )  # fmt: skip
         return values
 
@@ -77,15 +77,17 @@ class Frequencies:
         return before, after
 
     def _go_through(self, rows: Rows, count: bool, weigh: bool) -> Rows:
-        values, squares = rows.values.copy() if weigh else rows.values, rows.squares.copy()
+        values = rows.values
+        weighed, squares = (np.empty_like(values), np.empty(rows.n_rows)) if weigh else (values, rows.squares)
         room = np.empty(max(1, rows.longest))
         indices = np.asarray(rows.indices, np.int32)
         extras = np.empty(0, values.dtype) if rows.extras is None else rows.extras
         self.n_documents = weigh_rows(
-            self.counts, self.n_documents, rows.indptr, indices, values, extras, squares, room, self._norm, count, weigh
-        )
+            self.counts, self.n_documents, rows.indptr, indices, values, extras, weighed, squares, room, self._norm,
+            count, weigh,
+        )  # fmt: skip
         extras_left = None if weigh else rows.extras
-        return Rows(rows.indptr, rows.indices, values, squares, rows.n_features, rows.weights, extras_left)
+        return Rows(rows.indptr, rows.indices, weighed, squares, rows.n_features, rows.weights, extras_left)
 
 
 class FrequencySum:
