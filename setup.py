@@ -41,6 +41,7 @@ KERNEL_PARTS = [
     "_calibration.pxd",
     "_cells.pxd",
     "_forgetting.pxd",
+    "_gradient_scores.h",
     "_exact_labels.pxi",
     "_parallel_labels.pxi",
     "_label_row.pxi",

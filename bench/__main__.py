@@ -24,6 +24,7 @@ SUITES = {
     "pipes": "the wait of single lines in a pipe, and lines in bulk against a file",
     "ftrl": "FTRL-Proximal against river: the same weights",
     "peers": "LIBLINEAR, Vowpal Wabbit, scikit-learn and river on the same files",
+    "rivals": "the tuned error of each rule and of scikit-learn's linear classifiers, side by side (some minutes)",
     "papers": "the tables of the papers, our results beside theirs (half an hour)",
     "synthetic": "the synthetic experiments of the papers, with a plot",
     "distributed": "merged models against one model, and two workers against one",

@@ -8,6 +8,18 @@ cdef extern from "_scores.h":
         double* scores, const double* cells, Py_ssize_t stride, const int64_t* cell, const double* x, Py_ssize_t n,
         const int64_t* ahead, Py_ssize_t n_labels) noexcept nogil
 
+cdef extern from "_gradient_scores.h":
+    ctypedef struct Weighing "cwlearn_weighing":
+        double threshold
+        double rate
+        double damping
+    Py_ssize_t gradient_scores_of_floats "cwlearn_gradient_scores_float" (
+        double* scores, const float* cells, Py_ssize_t n_labels, const int64_t* cell, const double* x, Py_ssize_t n,
+        const int64_t* ahead, Weighing by) noexcept nogil
+    Py_ssize_t gradient_scores_of_doubles "cwlearn_gradient_scores_double" (
+        double* scores, const double* cells, Py_ssize_t n_labels, const int64_t* cell, const double* x, Py_ssize_t n,
+        const int64_t* ahead, Weighing by) noexcept nogil
+
 
 cdef void score_labels(
     double* scores, double* variances, const floating* cells, const Cells* at, Py_ssize_t n_labels, bint inclusive,
@@ -47,22 +59,23 @@ cdef void score_labels(
 cdef void score_by_gradients(
     double* scores, const floating* cells, const Cells* at, const Rule* rule,
 ) noexcept nogil:
-    """The score of every label, if cells hold sums of gradients."""
+    """The score of every label, if cells hold sums of gradients, in the sums of `margin_of_weights`."""
     cdef const floating* cell
-    # Copies, because the compiler must expect that `scores` is a part of the rule, and would not work on four labels.
-    cdef double rate = rule.rate * sqrt(rule.initial_variance)
-    cdef double threshold = rule.threshold
-    cdef double damping = rule.damping
-    cdef double x
-    cdef Py_ssize_t p, z
+    cdef Weighing by = Weighing(rule.threshold, rule.rate * sqrt(rule.initial_variance), rule.damping)
+    cdef double[2] sums
+    cdef Py_ssize_t p, z, whole
     cdef Py_ssize_t n_labels = rule.blocks
-    for z in range(n_labels):
-        scores[z] = 0
-    for p in range(at.n):
-        cell = cells + 2 * n_labels * at.cell[p]
-        x = at.x[p]
-        for z in range(n_labels):
-            scores[z] += weight_of(cell[z], cell[n_labels + z], threshold, rate, damping) * x
+    cdef const int64_t* ahead = at.ahead if at.looks_ahead else NULL
+    if floating is float:
+        whole = gradient_scores_of_floats(scores, cells, n_labels, at.cell, at.x, at.n, ahead, by)
+    else:
+        whole = gradient_scores_of_doubles(scores, cells, n_labels, at.cell, at.x, at.n, ahead, by)
+    for z in range(whole, n_labels):
+        sums[0] = sums[1] = 0
+        for p in range(at.n):
+            cell = cells + 2 * n_labels * at.cell[p] + z
+            sums[p % 2] += weight_of(cell[0], cell[n_labels], by.threshold, by.rate, by.damping) * at.x[p]
+        scores[z] = sums[0] + sums[1]
 
 
 cdef inline double spread_of(const Row* row, const Rule* rule) noexcept nogil:

@@ -222,13 +222,15 @@ def fit(
     base = inner._learner if training.warm_start and inner.__sklearn_is_fitted__() else None
     if base is not None:
         base.reconfigure(rule, training)  # raises an error if a parameter may not change
-    seed = int(check_random_state(inner.random_state).randint(2**31)) if training.shuffle else 0
+    seed = int(check_random_state(training.random_state).randint(2**31)) if training.shuffle else 0
     checked = checked_shards(shards)
     files = checked if isinstance(checked, list) and is_text(checked[0]) else []
     from_files = bool(files)
     if not from_files:
         if texts is not None:
             raise TypeError(f"a TextClassifier learns from files of documents, and these are matrices: {shards!r}")
+        if isinstance(inner, MultiLabelClassifier):
+            raise TypeError("several labels a row are learned from files: fit each matrix, and `merge` the models")
         _refuse_text_options(resources, reading)
     documents = None if texts is None else texts._documents()
     if from_files:
@@ -241,8 +243,9 @@ def fit(
             "`AutoClassifier().fit(X, y).choice_`, and fit the winner"
         )
     plan = Plan(
-        rule, training, how, reading, resources, documents=documents, only_documents=texts is not None, seed=seed
-    )
+        rule, training, how, reading, resources, several=isinstance(inner, MultiLabelClassifier), documents=documents,
+        only_documents=texts is not None, seed=seed,
+    )  # fmt: skip
     plan = _with_given_labels(plan, labels, from_files, base)
     named = [*named_shards(checked, LocalClient() if client is None else client)]
     if client is None:
@@ -256,8 +259,6 @@ def fit(
 
 def _checked(estimator: Any, inner: Any, report: Any) -> Linear:
     """The estimator that learns, unless the arguments of `fit` are of wrong types."""
-    if isinstance(inner, MultiLabelClassifier):
-        raise TypeError("several labels a row are not learned on shards: fit parts of the rows, and `merge` the models")
     if not isinstance(inner, Linear):
         raise TypeError(f"expected a linear estimator of cwlearn, such as AROWClassifier(), got {estimator!r}")
     if not callable(report):

@@ -6,6 +6,7 @@ import argparse
 from contextlib import suppress
 
 from cwlearn.cli.common import save_model, warn
+from cwlearn.cli.train_options import is_multilabel
 from cwlearn.core.learner import Learner
 from cwlearn.core.rule import Rule
 from cwlearn.core.text_options import TextOptions
@@ -36,7 +37,15 @@ def learn_in_shards(
     """Train, save the model, and report the shards and lines that were left out."""
     _check_flags(arguments, sharing, resources, base)
     plan = Plan(
-        rule, training, sharing.how, reading, resources, arguments.labels, documents=documents, seed=arguments.seed
+        rule,
+        training,
+        sharing.how,
+        reading,
+        resources,
+        arguments.labels,
+        several=is_multilabel(arguments, base),
+        documents=documents,
+        seed=arguments.seed,
     )
     bar = ProgressBar(arguments.quiet or arguments.json)
     try:

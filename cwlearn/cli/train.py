@@ -163,10 +163,6 @@ def run(arguments: argparse.Namespace) -> None:
         documents = given_text_options(arguments)
         for name in given(arguments, Sharing) if not sharing.wanted else ():
             raise UsageError(f"{flag(name)} is for several workers: add --workers N or --scheduler ADDRESS")
-        if sharing.wanted and is_multilabel(arguments, resumed):
-            raise UsageError(
-                "--multilabel is not for several workers: train on parts of the data, and merge the models"
-            )
     before = resumed.statistics if resumed else new_statistics()
     start = time.perf_counter()
     choice, racing = None, wants_race(arguments, resumed)

@@ -151,11 +151,12 @@ def _check_round(
         raise DataError(f"{result.skipped_lines[most]} (more than {most:,} bad lines in all shards: `max_bad`)")
     if not result.rows:
         reason = f": {_summary([*failures.values()])}" if failures else ""
-        raise DataError(f"{_no_examples(shards)}{reason}")
+        raise DataError(f"{_no_examples(shards, plan)}{reason}")
 
 
-def _no_examples(shards: Sequence[Shard]) -> str:
-    return f"{shards[0].name}: no examples" if len(shards) == 1 else f"no examples in any of {len(shards)} shards"
+def _no_examples(shards: Sequence[Shard], plan: Plan) -> str:
+    what = "no examples with a label" if plan.several else "no examples"
+    return f"{shards[0].name}: {what}" if len(shards) == 1 else f"{what} in any of {len(shards)} shards"
 
 
 def _summary(failures: list[str]) -> str:
@@ -168,16 +169,16 @@ def _with_labels(engine: Engine, shards: Sequence[Shard], plan: Plan) -> Plan:
     """The plan with the labels of all shards, which each of them needs from its first row on.
 
     A sample of the lines of texts mostly has all labels; if not, the first round finds the others.  If the sample has
-    only one label, the texts are read to the end.
+    too few labels to learn from, the texts are read to the end.
     """
-    texts = is_text(shards[0].data)
+    texts, fewest = is_text(shards[0].data), 1 if plan.several else 2
     labels, failures = _find_labels(engine, shards, plan, thorough=not texts)
-    sampled = texts and len(labels) > 1
+    sampled = texts and len(labels) >= fewest
     if texts and not sampled:
         labels, failures = _find_labels(engine, shards, plan, thorough=True)
     if not labels:
-        raise DataError(_summary(failures) if failures else _no_examples(shards))
-    if len(labels) == 1:
+        raise DataError(_summary(failures) if failures else _no_examples(shards, plan))
+    if len(labels) < fewest:
         reason = f"; {_summary(failures)}" if failures else ""
         only = listed([*labels.values()])
         raise DataError(f"two labels are needed to learn a classifier, found only {only}{reason}")

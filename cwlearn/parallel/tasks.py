@@ -64,6 +64,7 @@ class Plan:
     labels: dict[float | str, str] | None = None  # of text, with their spelling; None until they are known
     labels_sampled: bool = False  # `labels` are from a sample: the texts may have more
     classes: NDArray[Any] | None = None  # of matrices; None until they are known
+    several: bool = False  # rows of texts may have several labels
     documents: TextOptions | None = None  # how documents become rows; None: as usual
     only_documents: bool = False
     seed: int = 0
@@ -138,7 +139,7 @@ def find_labels(plan: Plan, thorough: bool, names: list[str], *shards: Any) -> t
 
 def _labels_of(shard: Any, name: str, plan: Plan, thorough: bool) -> tuple[dict[Any, str], list[str]]:
     """The labels of a shard, up to the place of a failure."""
-    labels = labels_for(plan.rule)
+    labels = labels_for(plan.rule, several=plan.several)
     try:
         if not is_text(shard):
             return {label: str(label) for label in _classes(_opened(shard)[1]).tolist()}, []
@@ -152,7 +153,7 @@ def _labels_of(shard: Any, name: str, plan: Plan, thorough: bool) -> tuple[dict[
             "chunk_bytes": size,
         }
         reader = partial(Reader, shard, plan.reading, documents=plan.documents or TextOptions(), **options)
-        with closing(iter(reader())) as batches:
+        with closing(iter(reader(label_type=labels.type))) as batches:
             for batch in batches:
                 labels.add(batch)
                 plan.check_stop()
@@ -218,7 +219,7 @@ def learn(shard: Any, name: str, plan: Plan, base: Learner | None) -> ShardResul
 
 def _learn_text(source: Source, plan: Plan, learner: Learner | None, result: ShardResult) -> Learner | None:
     _check_readable_twice(source)
-    labels = labels_for(plan.rule, plan.labels, guessed=plan.labels_sampled)
+    labels = labels_for(plan.rule, plan.labels, plan.labels_sampled, plan.several)
     monitor = _ShardMonitor(plan, labels)
     random_state = np.random.RandomState(plan.seed)
     run = Run(

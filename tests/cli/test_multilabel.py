@@ -155,6 +155,35 @@ def test_parts_are_merged(data, tmp_path):
     assert numbers(both) == numbers(merging.merge(zip("ab", parts, strict=True), "posterior"))
 
 
+@pytest.mark.parametrize("flags", [[], ["--epochs", "3"], ["--rounds", "2"]])
+def test_shards_are_the_merge_of_models_of_their_parts(flags, tmp_path):
+    lines = svmlight(500, 6).splitlines(keepends=True)  # label 5 comes in the second half only
+    parts = [tmp_path / "a.svm", tmp_path / "b.svm"]
+    for path, part in zip(parts, (lines[:220], lines[220:]), strict=True):
+        path.write_bytes(b"".join(part))
+    words = ["--multilabel", "--no-shuffle", "-q"]
+    succeed("train", *parts, "-m", tmp_path / "m.npz", *words, "--workers", "2", *flags)
+    shared = model_file.load(tmp_path / "m.npz")
+    assert shared.multilabel
+    assert shared.classes.tolist() == [0, 1, 2, 3, 4, 5]
+    if "--rounds" not in flags:
+        for path in parts:
+            named = [*words, "--labels", "0,1,2,3,4,5", *flags]
+            succeed("train", path, "-m", path.with_suffix(".npz"), *named)
+        alone = [(path.name, model_file.load(path.with_suffix(".npz"))) for path in parts]
+        assert numbers(shared) == numbers(merging.merge(alone, "posterior"))
+    succeed("train", *parts, "-m", tmp_path / "more.npz", "--resume", tmp_path / "m.npz", "--workers", "2", "-q")
+    assert model_file.load(tmp_path / "more.npz").statistics["rows"] > shared.statistics["rows"]
+
+
+def test_shards_without_any_label_are_refused(tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.svm").write_text(" 1:1\n 2:1\n")
+    words = ["-m", tmp_path / "m.npz", "--multilabel", "--workers", "2"]
+    message = fail("train", tmp_path / "a.svm", tmp_path / "b.svm", *words)
+    assert "no examples with a label in any of 2 shards" in message
+
+
 def test_json_lists_are_trained_and_evaluated(tmp_path):
     path = tmp_path / "a.jsonl"
     records = [{"t": "good film", "topics": ["a", "b"]}, {"t": "bad", "topics": []}, {"t": "film", "topics": "b"}]
@@ -172,7 +201,6 @@ def test_json_lists_are_trained_and_evaluated(tmp_path):
         (["--multilabel", "--class-weight", "balanced"], "--class-weight is for one label a row"),
         (["--multilabel", "--covariance", "full"], "need --covariance diagonal"),
         (["--multilabel", "--task", "regression"], "a regression has none"),
-        (["--multilabel", "--workers", "2"], "--multilabel is not for several workers"),
     ],
 )
 def test_what_does_not_go_with_several_labels_is_bad_usage(words, message, data, tmp_path):

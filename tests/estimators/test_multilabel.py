@@ -26,6 +26,7 @@ from cwlearn import (
     MultiLabelClassifier,
     PassiveAggressiveClassifier,
     TextClassifier,
+    distributed,
 )
 
 ONE_LABEL = "its data have one label a row, or name two classes for one column"
@@ -254,3 +255,16 @@ def test_the_file_of_an_indicator_is_trained_as_it_is_fitted(tmp_path):
     fitted = MultiLabelClassifier(PassiveAggressiveClassifier(random_state=0)).fit(X.astype(np.float32), Y)
     assert trained.classes_.tolist() == [0, 1, 2, 3, 4]
     assert np.array_equal(trained.coef_, fitted.coef_)
+
+
+def test_shards_of_files_are_learned_and_matrices_refused(tmp_path):
+    labels = [["good", "film"], ["bad", "film"], ["good", "book"], ["bad", "book"]]
+    texts = ["good film", "bad film", "good book", "a bad book"]
+    records = [{"text": text, "label": names} for text, names in zip(texts, labels, strict=True)]
+    for name in "ab":
+        (tmp_path / f"{name}.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    estimator = TextClassifier(MultiLabelClassifier(AROWClassifier(random_state=0)), hash_bits=12)
+    fitted = distributed.fit(estimator, [tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
+    assert fitted.predict(texts).tolist() == [[0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 1, 0, 0]]
+    with pytest.raises(TypeError, match="several labels a row are learned from files"):
+        distributed.fit(MultiLabelClassifier(), [(X, Y), (X, Y)])
