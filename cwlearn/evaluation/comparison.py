@@ -84,6 +84,15 @@ class Comparison:
             return dict(sorted(tasks.items(), key=lambda item: item[1].fold > 0))
         return tasks
 
+    def _repr_html_(self) -> str:
+        """The report as a notebook shows it: in a frame, so that neither style sheet reaches the other."""
+        from html import escape  # which a terminal does not need
+
+        from cwlearn.evaluation.report_page import page
+
+        style = "width: 100%; height: 48rem; border: 0; resize: vertical"
+        return f'<iframe title="Comparison" style="{style}" sandbox srcdoc="{escape(page(self))}"></iframe>'
+
     # -- data sets and candidates by name ------------------------------------------------------------------------------
 
     def data_set(self, name: str) -> DataSet:

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from html import unescape
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -100,6 +101,12 @@ def test_the_title_says_what_was_found(comparison, several):
     best = comparison.candidates[comparison.ranking(0.0)[0]].title
     assert f"<h1>{best} makes the fewest mistakes on data</h1>" in page(comparison)
     assert re.search("<h1>(5 classifiers|.* comes first) on 3 data sets", page(several))
+
+
+def test_a_notebook_shows_the_page_in_a_frame_of_its_own(comparison):
+    shown = comparison._repr_html_()
+    assert shown.count("<") == 2  # of the frame: all else is escaped
+    assert unescape(re.search('srcdoc="([^"]*)"', shown)[1]) == page(comparison)
 
 
 def test_the_same_seed_gives_the_same_page(data):
