@@ -37,6 +37,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 1,
     "plot_gallery": True,
     "show_memory": False,
+    "write_computation_times": False,  # whose page needs jQuery, which Sphinx has no longer
 }
 
 
@@ -55,6 +56,7 @@ copybutton_prompt_is_regexp = True
 
 html_theme = "pydata_sphinx_theme"
 html_title = "cwlearn"
+html_context = {"default_mode": "auto"}  # light or dark as the reader has it
 html_static_path = ["_static"]
 html_css_files = ["cwlearn.css"]
 html_show_sourcelink = False

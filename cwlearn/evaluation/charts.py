@@ -13,7 +13,11 @@ from typing import NamedTuple
 
 WIDTH, HEIGHT = 440, 300  # small enough that the text stays legible on a phone
 LEFT, RIGHT, TOP, BOTTOM = 56, WIDTH - 26, 12, HEIGHT - 40  # the edges of a plot
-COLORS = 7  # of lines
+LINES_RIGHT = WIDTH - 112  # of lines, whose names stand beside their ends
+LABEL_GAP = 16  # between two such names
+LABEL_LENGTH = 13  # the longest one that fits there
+COLORS = 5  # of lines; more are hard to tell apart
+OUTLYING = 2.0  # a grey line may leave the chart beyond so many times the highest coloured error
 BAR_HEIGHT, BAR_GAP = 13, 6
 NAMES_WIDTH = 150  # for the names beside the bars
 NAME_LENGTH = 22  # the longest name that fits there
@@ -29,10 +33,10 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Line:
-    """A line to draw.  `color` is a number below `COLORS`."""
+    """A line to draw.  `color` is a number below `COLORS`, or None for a grey line without a name beside it."""
 
     name: str
-    color: int
+    color: int | None
     points: Sequence[Point]
 
 
@@ -54,6 +58,16 @@ class Segment:
 
 
 @dataclass(frozen=True)
+class Label:
+    """The name of a line beside its last point, and the leader from there."""
+
+    text: str
+    color: int
+    y: float
+    leader: Segment
+
+
+@dataclass(frozen=True)
 class LineChart:
     """Lines with dots.  Points of the lines are positions in the drawing."""
 
@@ -62,12 +76,13 @@ class LineChart:
     y_label: str
     x_ticks: list[Tick]
     y_ticks: list[Tick]
-    lines: list[Line]
+    lines: list[Line]  # the grey ones first, so that none of them hides another
+    labels: list[Label]
     diagonal: Segment | None
     width: int = WIDTH
     height: int = HEIGHT
     left: int = LEFT
-    right: int = RIGHT
+    right: int = LINES_RIGHT
     top: int = TOP
     bottom: int = BOTTOM
 
@@ -125,9 +140,14 @@ def line_chart(
     if not points:
         return None
     x_range = (0.0, 1.0) if diagonal else (min(point.x for point in points), max(point.x for point in points))
-    y_range = (0.0, 1.0) if diagonal else _error_range([point.y for point in points])
-    x_position = _scale(x_range, (LEFT, RIGHT), math.log10 if log_x else float)
+    y_range = (0.0, 1.0) if diagonal else _error_range(lines)
+    x_position = _scale(x_range, (LEFT, LINES_RIGHT), math.log10 if log_x else float)
     y_position = _scale(y_range, (BOTTOM, TOP), float)
+    drawn = [
+        Line(line.name, line.color, [Point(x_position(x), y_position(y), note) for x, y, note in line.points])
+        for line in sorted(lines, key=lambda line: line.color is not None)
+        if line.points
+    ]
     return LineChart(
         title,
         x_label,
@@ -137,12 +157,9 @@ def line_chart(
             for value in _x_tick_values(*x_range, log_x=log_x, smallest_step=0.0 if diagonal else 1.0)
         ],
         y_ticks=[Tick(y_position(value), percent(value)) for value in _tick_values(*y_range, most=6)],
-        lines=[
-            Line(line.name, line.color, [Point(x_position(x), y_position(y), note) for x, y, note in line.points])
-            for line in lines
-            if line.points
-        ],
-        diagonal=Segment(LEFT, BOTTOM, RIGHT, TOP) if diagonal else None,
+        lines=drawn,
+        labels=_labels(drawn),
+        diagonal=Segment(LEFT, BOTTOM, LINES_RIGHT, TOP) if diagonal else None,
     )
 
 
@@ -174,17 +191,43 @@ def _bar(number: int, name: str, weight: float, deviation: float | None, x_posit
     spread = None
     if deviation is not None:
         spread = Segment(x_position(weight - deviation), middle, x_position(weight + deviation), middle)
-    short_name = name if len(name) <= NAME_LENGTH else name[: NAME_LENGTH - 1] + "…"
-    return Bar(name, short_name, weight, deviation, left, y, right - left, BAR_HEIGHT, spread)
+    return Bar(name, _shortened(name, NAME_LENGTH), weight, deviation, left, y, right - left, BAR_HEIGHT, spread)
+
+
+def _shortened(name: str, length: int) -> str:
+    return name if len(name) <= length else name[: length - 1] + "…"
+
+
+def _labels(lines: Sequence[Line]) -> list[Label]:
+    """The names of the coloured lines beside their ends, moved apart where they would overlap."""
+    ends = sorted(
+        (line.points[-1].y, line.points[-1].x, line.name, line.color) for line in lines if line.color is not None
+    )
+    places = [y for y, *_ in ends]
+    for index in range(1, len(places)):
+        places[index] = max(places[index], places[index - 1] + LABEL_GAP)
+    lowest = float(BOTTOM)
+    for index in reversed(range(len(places))):  # back up from the bottom edge
+        places[index] = min(places[index], lowest)
+        lowest = places[index] - LABEL_GAP
+    return [
+        Label(_shortened(name, LABEL_LENGTH), color, place, Segment(x, y, LINES_RIGHT + 8, place))
+        for place, (y, x, name, color) in zip(places, ends, strict=True)
+    ]
 
 
 def _is_finite(point: Point) -> bool:
     return math.isfinite(point.x) and math.isfinite(point.y)
 
 
-def _error_range(errors: Sequence[float]) -> tuple[float, float]:
-    """From 0 on, or from near the smallest error if all are so large that their differences would be hard to see."""
-    low, high = min(errors), max(errors)
+def _error_range(lines: Sequence[Line]) -> tuple[float, float]:
+    """From 0 on, or from near the smallest error if all are so large that their differences would be hard to see.
+
+    Grey lines far above the coloured ones leave the chart, since they would press those together.
+    """
+    errors = [point.y for line in lines for point in line.points]
+    colored = [point.y for line in lines if line.color is not None for point in line.points]
+    low, high = min(errors), min(max(errors), OUTLYING * max(colored, default=1.0) or 1.0)
     return 0.9 * low if low > 0.5 * high else 0.0, high * 1.05 or 1.0
 
 

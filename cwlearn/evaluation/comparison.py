@@ -16,7 +16,7 @@ from cwlearn.core.weights import heaviest
 from cwlearn.errors import DataError, listed
 from cwlearn.evaluation.candidates import Candidate, Setting
 from cwlearn.evaluation.data_sets import DataSet, TrainingRows
-from cwlearn.evaluation.significance import holm, mcnemar, ranks
+from cwlearn.evaluation.significance import decimals, holm, mcnemar, ranks, wilson
 from cwlearn.evaluation.threads import one_core_each
 from cwlearn.evaluation.trials import Key, Outcome, TrialSettings
 
@@ -84,6 +84,15 @@ class Comparison:
             return dict(sorted(tasks.items(), key=lambda item: item[1].fold > 0))
         return tasks
 
+    def _repr_html_(self) -> str:
+        """The report as a notebook shows it: in a frame, so that neither style sheet reaches the other."""
+        from html import escape  # which a terminal does not need
+
+        from cwlearn.evaluation.report_page import page
+
+        style = "width: 100%; height: 48rem; border: 0; resize: vertical"
+        return f'<iframe title="Comparison" style="{style}" sandbox srcdoc="{escape(page(self))}"></iframe>'
+
     # -- data sets and candidates by name ------------------------------------------------------------------------------
 
     def data_set(self, name: str) -> DataSet:
@@ -115,6 +124,18 @@ class Comparison:
         """The mean test error over the folds; NaN if the candidate is excluded."""
         outcomes = self.outcomes_of(data_set, noise, candidate)
         return float(np.mean([outcome.error for outcome in outcomes])) if outcomes else np.nan
+
+    def interval(self, data_set: str, noise: float, candidate: str) -> tuple[float, float]:
+        """The 95 % confidence interval of the error, from all test rows; NaN if the candidate is excluded."""
+        outcomes = self.outcomes_of(data_set, noise, candidate)
+        if not outcomes:
+            return np.nan, np.nan
+        return wilson(sum(len(outcome.wrong) for outcome in outcomes), sum(outcome.rows for outcome in outcomes))
+
+    def decimals(self, data_set: str, noise: float) -> int:
+        """How many decimals of the errors, in percent, mean something on this data set."""
+        intervals = [self.interval(data_set, noise, name) for name in self._candidate_names]
+        return decimals(float(np.nanmedian([50 * (high - low) for low, high in intervals])))
 
     def calibration_error(self, data_set: str, noise: float, candidate: str, calibrated: bool = True) -> float:
         """The expected calibration error over all folds, of the probabilities or, before, of the papers' distribution.

@@ -55,11 +55,11 @@ class DataSetSection:
     n_features: int
     mean_row_length: float
     n_labels: int
-    n_candidates: int
-    n_drawn: int
+    n_grey: int  # candidates without a colour of their own
     test_error: LineChart | None
     progressive_error: LineChart | None
     reliability: LineChart | None
+    reliability_before: LineChart | None  # of the papers' distribution, before any calibration
     calibration: list[CalibrationRow]
     weights: WeightsCard | None
     pairs: list[PairsRow]
@@ -71,14 +71,17 @@ def section_of(comparison: Comparison, data_set: DataSet, noise: float) -> DataS
     ranked = [comparison.candidates[index] for index in comparison.ranking(noise)]
     present = [candidate for candidate in ranked if comparison.outcomes_of(name, noise, candidate.name)]
     present.sort(key=lambda candidate: comparison.error(name, noise, candidate.name))
-    drawn = present[:COLORS]
-    test_error, progressive_error, reliability = [], [], []
-    for color, candidate in enumerate(drawn):
+    best = present[:COLORS]
+    test_error, progressive_error, reliability, before = [], [], [], []
+    for number, candidate in enumerate(present):
+        color = number if number < COLORS else None
         outcomes = comparison.outcomes_of(name, noise, candidate.name)
         epoch_points = _epoch_points(candidate, outcomes, comparison.trial_settings.epochs)
-        test_error.append(Line(candidate.title, color, epoch_points))
-        progressive_error.append(Line(candidate.title, color, _progressive_points(outcomes)))
-        reliability.append(Line(candidate.title, color, _reliability_points(outcomes)))
+        test_error.append(Line(candidate.name, color, epoch_points))
+        progressive_error.append(Line(candidate.name, color, _progressive_points(outcomes)))
+        if candidate in best:  # tables of few rows jump: more of them would hide what there is to see
+            reliability.append(Line(candidate.name, color, _reliability_points([o.bins for o in outcomes])))
+            before.append(Line(candidate.name, color, _reliability_points([o.distribution_bins for o in outcomes])))
     return DataSetSection(
         name=name,
         noise=noise,
@@ -86,17 +89,15 @@ def section_of(comparison: Comparison, data_set: DataSet, noise: float) -> DataS
         n_features=data_set.n_used_features,
         mean_row_length=len(data_set.rows.values) / len(data_set.y),
         n_labels=len(data_set.classes),
-        n_candidates=len(present),
-        n_drawn=len(drawn),
+        n_grey=len(present) - len(best),
         test_error=line_chart("Test error after each epoch", test_error, "epochs", "test error"),
         progressive_error=line_chart(
             "Progressive error", progressive_error, "rows seen (log scale)", "progressive error", log_x=True
         ),
-        reliability=line_chart(
-            "Reliability", reliability, "probability that was predicted", "part that was right", diagonal=True
-        ),
-        calibration=[_calibration_row(comparison, name, noise, candidate) for candidate in drawn],
-        weights=_weights_card(comparison, data_set, noise, drawn[0]),
+        reliability=_reliability_chart("Reliability", reliability),
+        reliability_before=_reliability_chart("Reliability before calibration", before),
+        calibration=[_calibration_row(comparison, name, noise, candidate) for candidate in present],
+        weights=_weights_card(comparison, data_set, noise, best[0]),
         pairs=_pairs(comparison, name, noise),
     )
 
@@ -121,9 +122,13 @@ def _progressive_points(outcomes: list[Outcome]) -> list[Point]:
     ]
 
 
-def _reliability_points(outcomes: list[Outcome]) -> list[Point]:
+def _reliability_chart(title: str, lines: list[Line]) -> LineChart | None:
+    return line_chart(title, lines, "probability that was predicted", "part that was right", diagonal=True)
+
+
+def _reliability_points(calibration_tables: list[list[list[float]] | None]) -> list[Point]:
     """How often predictions are right, by the probability that was predicted."""
-    tables = [outcome.bins for outcome in outcomes if outcome.bins is not None]
+    tables = [table for table in calibration_tables if table is not None]
     if not tables:
         return []
     points = []

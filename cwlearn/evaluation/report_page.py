@@ -61,7 +61,7 @@ def page(comparison: Comparison) -> str:
     """The text of the page."""
     settings = comparison.trial_settings
     content = Page(
-        title=f"Which classifier for {', '.join(data_set.name for data_set in comparison.data_sets)}?",
+        title=_title(comparison),
         n_folds=comparison.data_sets[0].n_folds,
         max_epochs=settings.epochs,
         tuned_once=settings.tuned_once,
@@ -77,3 +77,16 @@ def page(comparison: Comparison) -> str:
         ],
     )
     return render("page.html.jinja", page=content)
+
+
+def _title(comparison: Comparison) -> str:
+    """What was found, if one sentence can say it; else what was compared."""
+    names = [data_set.name for data_set in comparison.data_sets]
+    where = names[0] if len(names) == 1 else f"{len(names)} data sets"
+    if len(comparison.candidates) == 1:
+        return f"{comparison.candidates[0].title} on {where}"
+    firsts = {comparison.ranking(noise)[0] for noise in comparison.noises}
+    if len(firsts) > 1:
+        return f"{len(comparison.candidates)} classifiers on {where}, with and without wrong labels"
+    best = comparison.candidates[firsts.pop()].title
+    return f"{best} makes the fewest mistakes on {where}" if len(names) == 1 else f"{best} comes first on {where}"

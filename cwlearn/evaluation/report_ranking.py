@@ -9,25 +9,47 @@ import numpy as np
 
 from cwlearn.evaluation.candidates import Candidate
 from cwlearn.evaluation.comparison import Comparison
-from cwlearn.evaluation.significance import SIGNIFICANT, STARS_LEGEND, stars
+from cwlearn.evaluation.significance import SIGNIFICANT
 from cwlearn.evaluation.trials import Outcome
+
+OUTLYING = 2.0  # an error so many times the median one lies beyond the right edge of its column
 
 
 class RankingDataSet(NamedTuple):
     """A data set in the head of the ranking, with the error of the best candidate."""
 
     name: str
-    best_error: float
+    best_error: str
+    axis: Axis
+
+
+class Axis(NamedTuple):
+    """The errors that a column of intervals shows, from its left edge to its right one."""
+
+    low: float
+    high: float
+    decimals: int  # of percents, that mean something
+
+    def position(self, error: float) -> float:
+        """In percent of the width.  Errors beyond the right edge are drawn there."""
+        return 100 * min(1.0, max(0.0, (error - self.low) / (self.high - self.low)))
+
+    def text(self, error: float) -> str:
+        """An error in percent, without the sign."""
+        return f"{100 * error:.{self.decimals}f}"
 
 
 @dataclass(frozen=True)
 class RankingCell:
     """A candidate on a data set."""
 
-    error: float
-    bar_percent: float  # of the largest error in the table
-    p_value: float  # of its difference from the best candidate
-    stars: str
+    error: str
+    left: float  # of the interval, in percent of the column
+    dot: float
+    right: float
+    is_beyond: bool  # the right edge
+    is_level: bool  # with the best candidate: they do not differ clearly
+    note: str
     excluded: str  # the reason, if it is
 
 
@@ -38,8 +60,8 @@ class RankingRow:
     title: str
     mean_rank: float
     cells: list[RankingCell]
-    progressive_error: float | None
-    seconds: float
+    progressive_error: str
+    milliseconds: str
     settings: str
 
 
@@ -64,7 +86,6 @@ class Ranking:
     excluded_rows: list[ExcludedRow]
     n_columns: int
     n_tests: int
-    stars_legend: str
 
 
 def ranking_of(comparison: Comparison, noise: float) -> Ranking:
@@ -72,8 +93,9 @@ def ranking_of(comparison: Comparison, noise: float) -> Ranking:
     ranking = comparison.ranking(noise)
     best, *others = (comparison.candidates[index] for index in ranking)
     data_sets = [
-        RankingDataSet(data_set.name, comparison.error(data_set.name, noise, best.name))
+        RankingDataSet(data_set.name, axis.text(comparison.error(data_set.name, noise, best.name)), axis)
         for data_set in comparison.data_sets
+        for axis in [_axis(comparison, data_set.name, noise)]
     ]
     several = len(data_sets) > 1
     return Ranking(
@@ -83,11 +105,10 @@ def ranking_of(comparison: Comparison, noise: float) -> Ranking:
         best_title=best.title,
         n_others=len(others),
         n_clearly_worse=sum(_is_clearly_worse(comparison, noise, other, best) for other in others),
-        rows=_ranking_rows(comparison, noise, ranking),
+        rows=_ranking_rows(comparison, noise, ranking, [data_set.axis for data_set in data_sets]),
         excluded_rows=_excluded_rows(comparison, ranking),
-        n_columns=4 + several + len(data_sets),
+        n_columns=4 + several + 2 * len(data_sets),
         n_tests=comparison.n_tests,
-        stars_legend=STARS_LEGEND,
     )
 
 
@@ -100,18 +121,25 @@ def _is_clearly_worse(comparison: Comparison, noise: float, other: Candidate, be
     )
 
 
-def _ranking_rows(comparison: Comparison, noise: float, ranking: list[int]) -> list[RankingRow]:
-    errors, mean_ranks = comparison.errors(noise), comparison.mean_ranks(noise)
-    largest = np.nanmax(errors) or 1.0
+def _axis(comparison: Comparison, data_set: str, noise: float) -> Axis:
+    """From the lowest interval to the highest one, but outliers, which would press all others together, lie beyond."""
+    intervals = np.array([comparison.interval(data_set, noise, candidate.name) for candidate in comparison.candidates])
+    lows, highs = intervals[~np.isnan(intervals[:, 0])].T
+    return Axis(
+        float(lows.min()), float(min(highs.max(), OUTLYING * np.median(highs))), comparison.decimals(data_set, noise)
+    )
+
+
+def _ranking_rows(comparison: Comparison, noise: float, ranking: list[int], axes: list[Axis]) -> list[RankingRow]:
+    mean_ranks = comparison.mean_ranks(noise)
     best = comparison.candidates[ranking[0]]
     rows = []
     for index in ranking:
         candidate = comparison.candidates[index]
-        cells = []
-        for data_set, error in zip(comparison.data_sets, errors[:, index].tolist(), strict=True):
-            p_value = comparison.corrected_p_value(data_set.name, noise, best.name, candidate.name)
-            excluded = comparison.excluded.get((data_set.name, candidate.name), "")
-            cells.append(RankingCell(error, 100 * error / largest, p_value, stars(p_value), excluded))
+        cells = [
+            _cell(comparison, data_set.name, noise, candidate, best, axis)
+            for data_set, axis in zip(comparison.data_sets, axes, strict=True)
+        ]
         outcomes = [
             outcome
             for data_set in comparison.data_sets
@@ -122,12 +150,28 @@ def _ranking_rows(comparison: Comparison, noise: float, ranking: list[int]) -> l
                 candidate.title,
                 mean_ranks[index],
                 cells,
-                _progressive_error(outcomes),
-                float(np.mean([outcome.seconds for outcome in outcomes])),
+                "-" if (progressive := _progressive_error(outcomes)) is None else f"{100 * progressive:.1f}",
+                f"{1000 * np.mean([outcome.seconds for outcome in outcomes]):,.0f}",
                 _settings_text(comparison, noise, candidate),
             )
         )
     return rows
+
+
+def _cell(
+    comparison: Comparison, data_set: str, noise: float, candidate: Candidate, best: Candidate, axis: Axis
+) -> RankingCell:
+    excluded = comparison.excluded.get((data_set, candidate.name), "")
+    if excluded:
+        return RankingCell("", 0, 0, 0, False, False, "", excluded)
+    error = comparison.error(data_set, noise, candidate.name)
+    low, high = comparison.interval(data_set, noise, candidate.name)
+    p_value = comparison.corrected_p_value(data_set, noise, best.name, candidate.name)
+    is_level = not p_value < SIGNIFICANT  # the best one may be left out of this data set: NaN
+    interval = f"{axis.text(low)} to {axis.text(high)}"
+    note = interval if candidate is best else f"{interval}; against {best.title}: p = {p_value:.2g}"
+    left, dot, right = (axis.position(value) for value in (low, error, high))
+    return RankingCell(axis.text(error), left, dot, right, error > axis.high, is_level, note, "")
 
 
 def _excluded_rows(comparison: Comparison, ranking: list[int]) -> list[ExcludedRow]:

@@ -1,13 +1,15 @@
-"""Which of two classifiers is better, and which of many: McNemar's test, Holm's correction and ranks."""
+"""Which of two classifiers is better, and which of many: McNemar's test, Holm's correction, intervals and ranks."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))  # p-values below a level get its stars
+NORMAL_95 = 1.959963984540054  # 95 % of a normal distribution are within so many standard deviations
 SIGNIFICANT = LEVELS[-1][0]  # a difference with a p-value below this is called clear
 STARS_LEGEND = ", ".join(f"{stars} {100 * level:g} %" for level, stars in LEVELS[::-1])
 
@@ -39,6 +41,22 @@ def holm(p_values: Sequence[float]) -> NDArray[np.float64]:
     corrected = np.empty(len(raw))
     corrected[order] = np.minimum(1, raised)
     return corrected
+
+
+def wilson(wrong: int, rows: int) -> tuple[float, float]:
+    """The 95 % confidence interval of an error rate (Wilson, "Probable Inference, the Law of Succession", 1927).
+
+    It lies inside of 0 and 1, and has a width even if no row is wrong.
+    """
+    error, z2 = wrong / rows, NORMAL_95**2
+    middle = (error + z2 / (2 * rows)) / (1 + z2 / rows)
+    half = NORMAL_95 * math.sqrt(error * (1 - error) / rows + z2 / (4 * rows**2)) / (1 + z2 / rows)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def decimals(half_width: float) -> int:
+    """How many decimals of a number mean something: two digits of half the width of its interval, at most three."""
+    return 3 if half_width <= 0 else min(3, max(0, 1 - math.floor(math.log10(half_width))))
 
 
 def stars(p_value: float) -> str:

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 
-from cwlearn.evaluation.charts import BOTTOM, LEFT, RIGHT, TOP, Line, Point, line_chart, weight_chart
+from cwlearn.evaluation.charts import (
+    BOTTOM,
+    LABEL_GAP,
+    LEFT,
+    LINES_RIGHT,
+    RIGHT,
+    TOP,
+    Line,
+    Point,
+    line_chart,
+    weight_chart,
+)
 
 
 def line(*points):
@@ -42,9 +54,33 @@ def test_ticks_are_round_numbers():
 def test_the_diagonal_goes_from_corner_to_corner():
     chart = line_chart("t", [line((0.25, 0.25))], "x", "y", diagonal=True)
     (point,) = chart.lines[0].points
-    assert point.x == pytest.approx(LEFT + (RIGHT - LEFT) / 4)
+    assert point.x == pytest.approx(LEFT + (LINES_RIGHT - LEFT) / 4)
     assert point.y == pytest.approx(BOTTOM + (TOP - BOTTOM) / 4)
-    assert (chart.diagonal.x1, chart.diagonal.y1, chart.diagonal.x2, chart.diagonal.y2) == (LEFT, BOTTOM, RIGHT, TOP)
+    assert (chart.diagonal.x1, chart.diagonal.y1, chart.diagonal.x2, chart.diagonal.y2) == (
+        LEFT,
+        BOTTOM,
+        LINES_RIGHT,
+        TOP,
+    )
+
+
+def test_names_beside_the_lines_do_not_overlap_and_stay_inside():
+    lines = [Line(f"{number}" * 30, number, [Point(1, 0.5, ""), Point(2, 0.001 * number, "")]) for number in range(5)]
+    chart = line_chart("t", [*lines, Line("rest", None, [Point(1, 0.4, ""), Point(2, 0.3, "")])], "x", "y")
+    assert sorted(label.color for label in chart.labels) == [0, 1, 2, 3, 4]
+    places = [label.y for label in chart.labels]
+    assert all(second - first >= LABEL_GAP - 1e-9 for first, second in pairwise(places))
+    assert TOP <= min(places) <= max(places) <= BOTTOM
+    assert {len(label.text) for label in chart.labels} == {13}
+    assert chart.lines[0].color is None  # behind the others
+
+
+def test_a_grey_line_far_above_does_not_press_the_others_together():
+    chart = line_chart(
+        "t", [line((1, 0.1), (2, 0.05)), Line("b", None, [Point(1, 0.9, ""), Point(2, 0.8, "")])], "x", "y"
+    )
+    assert max(float(tick.text[:-1]) for tick in chart.y_ticks) <= 21
+    assert all(point.y < TOP for point in chart.lines[0].points)
 
 
 def test_bars_go_from_zero_to_the_weight_and_deviations_to_both_sides():

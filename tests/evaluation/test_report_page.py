@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from html import unescape
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -19,6 +20,7 @@ from cwlearn import evaluation
 from cwlearn.evaluation.algorithms import CANDIDATES
 from cwlearn.evaluation.data_sets import TrainingRows
 from cwlearn.evaluation.report_page import page
+from cwlearn.evaluation.report_ranking import ranking_of
 from tests.evaluation.cases import FEW
 from tests.text_cases import not_with_sanitizers
 
@@ -79,7 +81,32 @@ def test_the_page_needs_no_other_file_and_says_what_was_measured(several):
     for title in ("Ranking", "Test error after each epoch", "Progressive error", "Are the probabilities right?"):
         assert title in words
     best = several.candidates[several.ranking(0.0)[0]]
-    assert f"{100 * several.error('cells', 0.0, best.name):.2f}%" in words
+    decimals = several.decimals("cells", 0.0)
+    assert f"{100 * several.error('cells', 0.0, best.name):.{decimals}f}" in words
+
+
+def test_bold_are_those_that_do_not_clearly_differ_from_the_best(several):
+    for noise in several.noises:
+        ranking = ranking_of(several, noise)
+        best, *others = [several.candidates[index] for index in several.ranking(noise)]
+        for candidate, row in zip([best, *others], ranking.rows, strict=True):
+            for data_set, cell in zip(several.data_sets, row.cells, strict=True):
+                if not cell.excluded:
+                    p = several.corrected_p_value(data_set.name, noise, best.name, candidate.name)
+                    assert cell.is_level == (not p < 0.05)
+                    assert 0 <= cell.left <= cell.dot <= cell.right <= 100
+
+
+def test_the_title_says_what_was_found(comparison, several):
+    best = comparison.candidates[comparison.ranking(0.0)[0]].title
+    assert f"<h1>{best} makes the fewest mistakes on data</h1>" in page(comparison)
+    assert re.search("<h1>(5 classifiers|.* comes first) on 3 data sets", page(several))
+
+
+def test_a_notebook_shows_the_page_in_a_frame_of_its_own(comparison):
+    shown = comparison._repr_html_()
+    assert shown.count("<") == 2  # of the frame: all else is escaped
+    assert unescape(re.search('srcdoc="([^"]*)"', shown)[1]) == page(comparison)
 
 
 def test_the_same_seed_gives_the_same_page(data):

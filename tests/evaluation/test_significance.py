@@ -1,4 +1,4 @@
-"""McNemar's test, Holm's correction and ranks, against cases computed by hand and SciPy."""
+"""McNemar's test, Holm's correction, intervals and ranks, against cases computed by hand and SciPy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy.stats import binomtest, rankdata
 
 from cwlearn import evaluation
 from cwlearn.evaluation.comparison import Comparison
-from cwlearn.evaluation.significance import holm, mcnemar, ranks, stars
+from cwlearn.evaluation.significance import decimals, holm, mcnemar, ranks, stars, wilson
 from cwlearn.evaluation.trials import TrialSettings
 from tests.evaluation.cases import FEW
 
@@ -84,3 +84,13 @@ def test_x07_the_correction_counts_all_pairs_data_sets_and_noises(data):
     assert [comparison.corrected_p_value(*key) for key in keys] == pytest.approx(corrected.tolist())
     p_values = [comparison.corrected_p_value("a", 0.0, *pair) for pair in (("arow", "cw"), ("cw", "arow"))]
     assert p_values[0] == p_values[1]
+
+
+@pytest.mark.parametrize(("wrong", "rows"), [(0, 10), (10, 10), (23, 700), (1, 3)])
+def test_intervals_are_wilsons(wrong, rows):
+    expected = binomtest(wrong, rows).proportion_ci(method="wilson")
+    assert wilson(wrong, rows) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_decimals_fit_the_uncertainty():
+    assert [decimals(half_width) for half_width in (14, 1.4, 0.14, 0.001, 0)] == [0, 1, 2, 3, 3]
