@@ -96,6 +96,7 @@ class Trials:
         """What is wrong after an interruption at this place."""
         with tempfile.TemporaryDirectory() as folder:
             subject = self.operation.prepare(Path(folder))
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background ignores it
             handlers = {number: signal.getsignal(number) for number in WATCHED}
             interrupted = False
             try:
