@@ -34,6 +34,7 @@ from cwlearn.text.explaining import explain_text
 from cwlearn.text.hashing import HashingSettings, settings_of
 from cwlearn.text.one_document import parts_of_text, row_of_text
 from cwlearn.text.records_in_memory import rows_of_records
+from cwlearn.utils.signals import signals_wait
 
 
 class _Vectorizer(HashingVectorizer):
@@ -162,15 +163,17 @@ class TextClassifier(ClassifierMixin, BaseEstimator, OneRowClassifier):  # type:
         if documents.idf and not known:
             frequencies = Frequencies(1 << self.hash_bits, documents.norm)
         X = self._matrix(texts, classifier)
-        if frequencies is not None:
-            X = _changed(X, frequencies.count_and_weigh)
-        try:
-            classifier.partial_fit(X, labels, classes, **_weights(sample_weight))
-        except Exception:
-            if known and frequencies is not None:
-                frequencies.forget(as_rows(X, X.dtype))
-            raise
-        return self._adopt(classifier, frequencies)
+        with signals_wait():  # a text is counted and learned, or neither
+            if frequencies is not None:
+                X = _changed(X, frequencies.count_and_weigh)
+            try:
+                classifier.partial_fit(X, labels, classes, **_weights(sample_weight))
+            except Exception as error:
+                if known and frequencies is not None:
+                    learned = getattr(error, "row", None) or 0  # rows before one that cannot be learned
+                    frequencies.forget(as_rows(X[learned:], X.dtype))
+                raise
+            return self._adopt(classifier, frequencies)
 
     def learn_one(self, text: str, label: Any) -> Self:
         """Learn from one text and its label, as `partial_fit` does; `fit` or `partial_fit` comes first."""

@@ -47,9 +47,9 @@ def replaced_file(path: str | os.PathLike[str], keep: bool = False) -> Iterator[
     """
     with _located(path) as target:
         target.remove_stale()
-        name, descriptor = target.create_temporary()
-        complete = False
+        name, complete = target.temporary_name(), False
         try:
+            descriptor = target.create(name)
             with _errors_name(path, None, name), _locked(descriptor):
                 with os.fdopen(descriptor, "wb") as file:
                     yield file
@@ -74,9 +74,9 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     This does everything that `replaced_file` does up to the rename, and asks whether the rename would be permitted.
     """
     with _located(path) as target, _errors_name(path):
-        name, descriptor = target.create_temporary()
+        name = target.temporary_name()
         try:
-            with os.fdopen(descriptor, "wb") as file:
+            with os.fdopen(target.create(name), "wb") as file:
                 file.write(TRIAL)
                 file.flush()
                 target.copy_rights_to(file.fileno())
@@ -217,15 +217,18 @@ class _Target:
     def beside(self, name: str) -> str:
         return os.path.join(os.path.dirname(self.name), name)
 
-    def create_temporary(self) -> tuple[str, int]:
-        """Create a temporary file; return its name and an open descriptor.
+    def temporary_name(self) -> str:
+        return self.beside(f"{PREFIX}{os.urandom(8).hex()}{SUFFIX}")
 
-        A file that replaces another one is private at first, until it gets the rights of the old one.
+    def create(self, name: str) -> int:
+        """Create a temporary file; return an open descriptor.
+
+        A file that replaces another one is private at first, until it gets the rights of the old one.  Its name is
+        chosen before, so that the caller can remove it if a signal comes before it has the descriptor.
         """
-        name = self.beside(f"{PREFIX}{os.urandom(8).hex()}{SUFFIX}")
         with _errors_name(self.path):
             try:
-                return name, os.open(name, NEW_FILE, 0o666 if self.old is None else 0o600, dir_fd=self.folder)
+                return os.open(name, NEW_FILE, 0o666 if self.old is None else 0o600, dir_fd=self.folder)
             except PermissionError as error:
                 raise OSError(error.errno, "the folder is not writable") from None
 

@@ -65,9 +65,22 @@ def signals_wait() -> Iterator[Callable[[], None]]:
             signal.signal(number, lambda number, frame: waiting.append((number, frame)))
         yield deliver
     finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
+        _restore(handlers)
         deliver()
+
+
+def _restore(handlers: dict[int, Any]) -> None:
+    """Set all handlers, though one that is set already may raise an exception while the others are not."""
+    raised: BaseException | None = None
+    while True:
+        try:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+            break
+        except BaseException as error:
+            raised = error
+    if raised is not None:
+        raise raised
 
 
 @contextmanager

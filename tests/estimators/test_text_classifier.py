@@ -30,7 +30,9 @@ from cwlearn import (
     TextClassifier,
 )
 from cwlearn.core.text_options import OF_FILES, TextOptions
+from cwlearn.errors import DataError
 from tests.text.document_cases import classifier, documents, everything
+from tests.text_cases import bits
 
 TEXTS, LABELS = documents(60)
 OPTIONS = [item for item in fields(TextOptions) if item.name not in OF_FILES]
@@ -234,3 +236,24 @@ def test_what_is_no_text_is_refused():
     model = TextClassifier().fit(["a fine film", "a dull one"], ["good", "bad"])
     with pytest.raises(TypeError, match="expected a list or a column of strings; one of them is not a string"):
         model.predict(["fine", 5])
+
+
+def test_texts_before_one_that_cannot_be_learned_are_counted_and_no_others(monkeypatch):
+    texts, labels = ["a fine film", "a poor film", "no film at all", "a fine plot"], ["good", "bad", "bad", "good"]
+    model, straight = (
+        cwlearn.TextClassifier(cwlearn.AROWClassifier()).partial_fit(texts, labels, classes=["bad", "good"])
+        for _ in range(2)
+    )
+    straight.partial_fit(texts[:2], labels[:2])
+    partial_fit = cwlearn.AROWClassifier.partial_fit
+
+    def fail_at_the_third(self, X, y, classes=None):
+        partial_fit(self, X[:2], y[:2], classes)
+        raise DataError("not a finite number", row=2)
+
+    monkeypatch.setattr(cwlearn.AROWClassifier, "partial_fit", fail_at_the_third)
+    with pytest.raises(DataError):
+        model.partial_fit(texts, labels)
+    assert bits(model._learner) == bits(straight._learner)
+    assert model._learner.frequencies.n_documents == straight._learner.frequencies.n_documents == 6
+    assert np.array_equal(model._learner.frequencies.counts, straight._learner.frequencies.counts)

@@ -158,11 +158,10 @@ class ProjectedState(State):
         scratch = scratch_of(0, self.blocks, rule["constraints"])
         numbers = order.tolist()
         self._check_writable()
-        # The kernel refuses numbers that are not finite.
         with (
-            np.errstate(over="ignore", invalid="ignore"),
+            signals_wait() as between_rows,  # first: a signal must not come while the limit of threads is set or lifted
+            np.errstate(over="ignore", invalid="ignore"),  # the kernel refuses numbers that are not finite
             blas_threads(self.matrix_size),
-            signals_wait() as between_rows,
         ):
             for done, (i, view) in enumerate(zip(numbers, self.views(rows, numbers, rule["bias"]), strict=True)):
                 row = slice(i, i + 1)
