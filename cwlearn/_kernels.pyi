@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,7 @@ def measure_row(
     blocks: int,
 ) -> tuple[float, float, float] | None: ...
 
+@final
 class RoomForOne:
     def __init__(self, rule: KernelRule, scratch: NDArray[np.float64], places: NDArray[np.int64]) -> None: ...
 

@@ -4,6 +4,7 @@
 labels, `_label_sets.pxi` for several a row.  The callers (`core.rows`, `core.states`) check shapes, dtypes and ranges.
 """
 
+cimport cython
 from cython cimport view
 from libc.math cimport NAN, isfinite
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t

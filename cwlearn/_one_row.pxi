@@ -112,6 +112,8 @@ cdef inline bint measure_blocks(
     return True
 
 
+@cython.final
+@cython.auto_pickle(False)
 cdef class RoomForOne:
     """What it takes to learn from one row besides the model and the row, made once for many rows.
 
