@@ -205,11 +205,13 @@ class Learner(Model):
             self.unfinished = None
             counts = copy_of_counts(self._counts)
             try:
-                return state.learn_alone(self._room_for_one(len(columns)), columns, values, target, weight, counts)
+                room = self._room_for_one(len(columns))
+                learned = state.learn_alone(room, columns, values, target, weight, counts)
             except (TypeError, ValueError):  # arrays of other types, or with gaps
-                return False
+                learned = False
             finally:
                 self._counts = counts
+            return learned
 
     def _room_for_one(self, length: int) -> RoomForOne:
         """What the kernel needs to learn a row of such a length; kept for the next rows."""

@@ -37,6 +37,7 @@ TESTS = {
     "_parallel_labels.pxi": [LABELS],
     "_label_row.pxi": [LABELS],
     "_label_scores.pxi": [LABELS],
+    "_averages.pxd": [KERNELS, LABELS],
     "_kernels.pyx": [KERNELS, REGRESSION, LABELS],
 }
 

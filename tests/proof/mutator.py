@@ -44,17 +44,16 @@ FORMULAS: dict[str, dict[str, tuple[str, ...]] | None] = {
     "cwlearn/_label_scores.pxi": {
         "score_labels": ("scores[z]", "square", "variances[z]"),
         "score_by_gradients": ("rate", "scores[z]"),
-        "spread_of": (),
     },
     "cwlearn/_label_row.pxi": {
         "outranks": (),
         "add_block_to_average": ("average[n_labels * at.cell[p] + label]",),
         **dict.fromkeys(("find_steps", "move_exactly", "move_rivals", "learn_labels"), ()),
     },
+    "cwlearn/_averages.pxd": {"add_to_average": ("average[0]", "average[j + 1]")},
     "cwlearn/_kernels.pyx": {
-        "add_to_average": ("average[0]", "average[j + 1]"),
         "learn_row": (),
-        "learn_rows": ("square", "scale", "C", "statistics.loss", "statistics.surprise", "statistics.squares"),
+        "learn_in_order": ("square", "scale", "C", "statistics.loss", "statistics.surprise", "statistics.squares"),
     },
     **dict.fromkeys(
         ("cwlearn/core/rule.py", "cwlearn/core/rules.py"),
@@ -79,7 +78,13 @@ COMPARED = {  # at the border, and everywhere else
     ast.NotEq: ("ne", "!=", "=="),
 }
 SWAPPED = {"larger": "smaller", "smaller": "larger"}  # wherever they are called
-COUNTS = ("rival_row", "move_to_average", "average_steps", "exact_step")  # whose arguments are places or counts
+COUNTS = (
+    "rival_row",
+    "move_to_average",
+    "average_steps",
+    "exact_step",
+    "change_of_mean",
+)  # whose arguments are places or counts
 CHOICE = re.compile(r"\b(?!INFINITY)[A-Z][A-Z_0-9]+\b")  # a choice between rules or modes, not a formula
 
 
@@ -264,8 +269,10 @@ def mutate(root: Path) -> None:
         python = path.endswith(".py")
         verb = "from cwlearn.mutant_operators import" if python else "from cwlearn._mutant_operators cimport"
         text = rewritten(path, (root / path).read_text(), found)
-        first = re.search(r"^from (?!__future__)", text, re.MULTILINE).start()
-        (root / path).write_text(f"{text[:first]}{verb} *\n{text[first:]}")
+        if not path.endswith(".pxi"):  # these are included where the operators are known
+            first = re.search(r"^from (?!__future__)", text, re.MULTILINE).start()
+            text = f"{text[:first]}{verb} *\n{text[first:]}"
+        (root / path).write_text(text)
     (root / "cwlearn/_mutant_operators.pxd").write_text(_native_operators())
     (root / "cwlearn/mutant_operators.py").write_text(_python_operators())
 
