@@ -78,13 +78,8 @@ COMPARED = {  # at the border, and everywhere else
     ast.NotEq: ("ne", "!=", "=="),
 }
 SWAPPED = {"larger": "smaller", "smaller": "larger"}  # wherever they are called
-COUNTS = (
-    "rival_row",
-    "move_to_average",
-    "average_steps",
-    "exact_step",
-    "change_of_mean",
-)  # whose arguments are places or counts
+# Functions whose arguments are places or counts.
+COUNTS = ("rival_row", "move_to_average", "average_steps", "exact_step", "change_of_mean")
 CHOICE = re.compile(r"\b(?!INFINITY)[A-Z][A-Z_0-9]+\b")  # a choice between rules or modes, not a formula
 
 
