@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 
 from cwlearn.core.metrics import Measures, places
@@ -72,7 +73,7 @@ class LearningCurveDisplay(_Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Classifier,
+        estimator: Classifier | Pipeline,
         X: Any,
         y: ArrayLike,
         *,
@@ -86,10 +87,10 @@ class LearningCurveDisplay(_Display):
 
         Parameters
         ----------
-        estimator : classifier of cwlearn
-            Its parameters are used; it stays as it is.
+        estimator : classifier of cwlearn, or a pipeline that ends with one
+            Its parameters are used; it stays as it is.  The steps before it are fitted to all rows first.
         X : array, sparse matrix or data frame of shape (n_rows, n_features)
-            The rows.
+            The rows, or whatever the first step of a pipeline takes.
         y : array of shape (n_rows,)
             The labels.
         test : pair (X, y), optional
@@ -110,8 +111,14 @@ class LearningCurveDisplay(_Display):
         >>> X, y = load_breast_cancer(return_X_y=True)
         >>> display = displays.LearningCurveDisplay.from_estimator(AROWClassifier(), X, y)  # doctest: +SKIP
         """
+        if isinstance(estimator, Pipeline) and isinstance(estimator[-1], Classifier):
+            if len(estimator) > 1:
+                steps = clone(estimator[:-1])
+                X = steps.fit_transform(X, y)
+                test = test and (steps.transform(test[0]), test[1])
+            estimator = estimator[-1]
         if not isinstance(estimator, Classifier):
-            raise TypeError(f"expected a classifier of cwlearn, got {estimator!r}")
+            raise TypeError(f"expected a classifier of cwlearn, or a pipeline that ends with one, got {estimator!r}")
         model = clone(estimator)
         labels = np.asarray(y)
         X = X.astype(np.float64).tocsr() if hasattr(X, "tocsr") else np.asarray(X)  # small integers would wrap in sums

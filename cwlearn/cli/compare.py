@@ -21,7 +21,7 @@ from cwlearn.evaluation.comparing import FOLDS, NOISE, compare
 from cwlearn.evaluation.comparison import Comparison
 from cwlearn.evaluation.report_page import report
 from cwlearn.evaluation.runner import TrialMonitor
-from cwlearn.evaluation.significance import STARS_LEGEND, stars
+from cwlearn.evaluation.significance import SIGNIFICANT
 from cwlearn.evaluation.trials import Outcome
 from cwlearn.utils.atomic_file import check_writable
 from cwlearn.utils.messages import put, put_json, say
@@ -158,6 +158,7 @@ def _compare(data: dict[str, tuple[Any, Any]], arguments: argparse.Namespace, jo
                 monitor=monitor,
             )
     except KeyboardInterrupt:
+        monitor.bar.end()  # or the message would stand on its line
         advice = f"the same command goes on from {shown(journal)}" if journal else "--journal FILE would have kept them"
         say(f"interrupted after {monitor.n_ended:,} of {monitor.n_trials:,} trials; {advice}")
         raise
@@ -254,15 +255,14 @@ def table(comparison: Comparison, noise: float) -> list[str]:
             [candidate, *mean_rank, *errors, _calibration_cell(comparison, noise, candidate), f"{seconds:.3f} s"]
         )
     heading = [f"{100 * noise:g} % of the training labels wrong:"] if noise or len(comparison.noises) > 1 else []
-    legend = (
-        f"test error of {comparison.data_sets[0].n_folds} folds; stars: differs from {best} by McNemar's test, "
-        f"corrected for {comparison.n_tests:,} comparison{'' if comparison.n_tests == 1 else 's'} ({STARS_LEGEND})"
-    )
-    legend_too = (
-        "calibration: error of the probabilities and, in brackets, of those of the papers, before any calibration"
-    )
+    legend = [
+        f"test error in % of {comparison.data_sets[0].n_folds} folds (95 % interval)",
+        f"= no clear difference from {best}: McNemar's test at {100 * SIGNIFICANT:g} %,",
+        f"  Holm's correction for {comparison.n_tests:,} comparison{'' if comparison.n_tests == 1 else 's'}",
+        "calibration: error of the probabilities (of the papers' own, uncalibrated)",
+    ]
     left_out = [f"{name} left out of {data_set}: {why}" for (data_set, name), why in comparison.excluded.items()]
-    return [*heading, *_aligned(rows), legend, legend_too, *left_out]
+    return [*heading, *_aligned(rows), *legend, *left_out]
 
 
 def _calibration_cell(comparison: Comparison, noise: float, candidate: str) -> str:
@@ -279,10 +279,16 @@ def _calibration_cell(comparison: Comparison, noise: float, candidate: str) -> s
 
 
 def _error_cell(comparison: Comparison, data_set: str, noise: float, candidate: str, best: str) -> str:
+    """The error in percent with its interval, in digits that mean something, and a mark if the best is not better."""
     error = comparison.error(data_set, noise, candidate)
     if np.isnan(error):
-        return "-"
-    return f"{100 * error:.2f} %{stars(comparison.corrected_p_value(data_set, noise, best, candidate)):3}"
+        return "-  "
+    digits = comparison.decimals(data_set, noise)
+    error_text, *ends = (
+        f"{100 * part:.{digits}f}" for part in (error, *comparison.interval(data_set, noise, candidate))
+    )
+    level = candidate != best and comparison.corrected_p_value(data_set, noise, best, candidate) >= SIGNIFICANT
+    return f"{error_text} ({'-'.join(ends)}) {'=' if level else ' '}"
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:

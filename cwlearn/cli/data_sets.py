@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,13 @@ import numpy as np
 from cwlearn.cli.common import usage_checked, warn_of_skipped_line
 from cwlearn.cli.flags import add_options, given, given_text_options
 from cwlearn.core.text_options import OF_FILES, TextOptions
-from cwlearn.errors import shown
+from cwlearn.errors import DataError, shown
 from cwlearn.text import compression, formats
 from cwlearn.text.matrices import read_rows
 from cwlearn.text.reader import Reading
 from cwlearn.text.resources import Resources
-from cwlearn.text.sources import STDIN
+from cwlearn.text.sources import STDIN, as_sources, total_size
+from cwlearn.utils.progress import ProgressBar
 
 SUFFIXES = (*(suffix for _, suffix in compression.FORMATS.values()), *formats.SUFFIXES, ".txt", ".dat")
 
@@ -38,7 +40,15 @@ def read(path: str, arguments: argparse.Namespace) -> tuple[Any, Any]:
     with usage_checked():
         reading, documents = Reading(**given(arguments, Reading)), given_text_options(arguments) or TextOptions()
         hash_bits = getattr(arguments, "hash_bits", None) or 0
-    X, y = read_rows(path, reading, documents, hash_bits, warn_of_skipped_line)
+    bar = ProgressBar(arguments.quiet or arguments.json)
+
+    def skipped(flaw: DataError) -> None:
+        bar.close()
+        warn_of_skipped_line(flaw)
+
+    bar.begin("reading", total_size(as_sources(path)), "B")
+    with closing(bar):
+        X, y = read_rows(path, reading, documents, hash_bits, skipped, bar.move_to)
     if y.dtype.kind == "U":
         return X, y
     are_integers = (np.abs(y) < 2**53).all() and (y == np.floor(y)).all()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 
 from cwlearn.cli.common import DATA_HELP, add_output, usage_checked, warn, warn_of_repeats, warn_of_skipped_line
@@ -101,9 +102,9 @@ def batches_to_score(
     )
     bar = ProgressBar(arguments.quiet or arguments.json)
     bar.begin("reading", total_size(as_sources(arguments.data)), "B")
-    for batch in reader:
-        yield batch, columns.of(batch.rows)
-        bar.move_to(batch.chunk.position)
-    bar.close()
+    with closing(bar):
+        for batch in reader:
+            yield batch, columns.of(batch.rows)
+            bar.move_to(batch.chunk.position)
     if not arguments.quiet and (warning := columns.warning()):
         warn(warning)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import fields
 from typing import Any
 
@@ -18,6 +19,7 @@ from cwlearn.evaluation.candidates import Candidate, ParameterValue, RuleCandida
 from cwlearn.evaluation.trials import SettingResult
 from cwlearn.evaluation.tuning import HELD_OUT, Tuning, tune
 from cwlearn.utils.messages import put, put_json
+from cwlearn.utils.progress import ProgressBar
 
 EXAMPLE = """\
   cwlearn tune spam.svm -a cw                                     try the usual values of its confidence
@@ -62,7 +64,14 @@ def run(arguments: argparse.Namespace) -> None:
     candidate = CANDIDATES[arguments.algorithm]
     grid = _grid(arguments.grid, candidate)
     X, y = read(arguments.data, arguments)
-    with usage_checked():
+    bar = ProgressBar(arguments.quiet or arguments.json)
+
+    def report(done: int, total: int) -> None:
+        if not done:
+            bar.begin("tuning", total, " epochs")
+        bar.move_to(done)
+
+    with usage_checked(), closing(bar):
         tuning = tune(
             X,
             y,
@@ -72,6 +81,7 @@ def run(arguments: argparse.Namespace) -> None:
             held_out=arguments.held_out,
             seed=arguments.seed,
             name=short_name(arguments.data),
+            report=report,
         )
     if arguments.json:
         put_json(_summary(tuning))

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))  # p-values below a level get its stars
 NORMAL_95 = 1.959963984540054  # 95 % of a normal distribution are within so many standard deviations
 SIGNIFICANT = LEVELS[-1][0]  # a difference with a p-value below this is called clear
-STARS_LEGEND = ", ".join(f"{stars} {100 * level:g} %" for level, stars in LEVELS[::-1])
 
 
 def mcnemar(only_first_wrong: int, only_second_wrong: int) -> float:
@@ -60,7 +59,7 @@ def decimals(half_width: float) -> int:
 
 
 def stars(p_value: float) -> str:
-    """The stars of a p-value, as in `STARS_LEGEND`; none if it is not significant."""
+    """The stars of a p-value, as in `LEVELS`; none if it is not significant."""
     return next((stars for level, stars in LEVELS if p_value < level), "")
 
 

@@ -7,6 +7,7 @@ is chosen on rows that it is tested on.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -94,18 +95,28 @@ class TrialSettings:
 
 
 def try_settings(
-    candidate: Candidate, training_rows: TrainingRows, validation: slice, trial_settings: TrialSettings, fold: int = 0
+    candidate: Candidate,
+    training_rows: TrainingRows,
+    validation: slice,
+    trial_settings: TrialSettings,
+    fold: int = 0,
+    report: Callable[[int, int], object] = lambda done, total: None,
 ) -> list[SettingResult]:
-    """One randomised run for each setting."""
+    """One randomised run for each setting; `report` gets the epochs that are done, and those of all settings."""
+    n_epochs = trial_settings.epochs_of(candidate)
+    done, total = 0, n_epochs * len(candidate.settings)
+    report(done, total)
     results = []
     true = training_rows.labels[validation]
     for setting in candidate.settings:
         fitted = candidate.prepare(setting, training_rows, trial_settings.seed_of(fold, testing=False))
         errors = []
-        for _ in range(trial_settings.epochs_of(candidate)):
+        for _ in range(n_epochs):
             trial_settings.check_stop()
             fitted.fit_epoch()
             errors.append(float(np.mean(fitted.predict(validation) != true)))
+            done += 1
+            report(done, total)
         results.append(SettingResult(setting, errors))
     return results
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -52,6 +52,7 @@ def tune(
     held_out: float = 0.1,
     seed: int = 0,
     name: str = "data",
+    report: Callable[[int, int], object] = lambda done, total: None,
 ) -> Tuning:
     """Try the settings of an algorithm by a single randomised run each, as the papers do.
 
@@ -75,6 +76,8 @@ def tune(
         Seed of the split and of the orders of the rows.
     name : str, default="data"
         The name of the data in error messages.
+    report : callable, optional
+        Called with the epochs that are done and those of all settings: first with 0, then after each epoch.
 
     Returns
     -------
@@ -102,7 +105,7 @@ def tune(
         raise DataError(f"{name}: some labels have too few rows to train and validate")
     training_rows = TrainingRows(data_set, data_set.y, train)
     with one_core_each():
-        tried = try_settings(candidate, training_rows, validation, TrialSettings(epochs, seed))
+        tried = try_settings(candidate, training_rows, validation, TrialSettings(epochs, seed), report=report)
     return Tuning(candidate, len(train), validation.stop, tried, candidate.fixed_parameters(data_set))
 
 

@@ -250,11 +250,16 @@ def _batches(
 
 
 def read_rows(
-    path: Path, reading: Reading, documents: TextOptions, hash_bits: int, on_skipped: Callable[[DataError], object]
+    path: Path,
+    reading: Reading,
+    documents: TextOptions,
+    hash_bits: int,
+    on_skipped: Callable[[DataError], object],
+    report: Callable[[int], object] = lambda position: None,
 ) -> tuple[Any, NDArray[Any]]:
     """Rows or documents of any format as a matrix and labels, for trials that learn from it again and again.
 
-    Documents are weighed by the frequencies of all of them, as in several epochs.
+    Documents are weighed by the frequencies of all of them, as in several epochs.  `report` gets the bytes read so far.
     """
     reader = Reader(path, reading, documents=documents, hash_bits=hash_bits, on_skipped=on_skipped)
     store, names = MemoryStore(reader.dtype), _Names()
@@ -266,6 +271,7 @@ def read_rows(
             raise batch.row_error(row, f"the importance of this row is {batch.weights[row]:g}, expected 1 for trials")
         store.add(batch.rows, batch.labels)
         options = batch.documents
+        report(batch.chunk.position)
     rows = store.rows
     if options is not None and options.idf:
         frequencies = Frequencies(rows.n_features, options.norm)

@@ -46,6 +46,23 @@ def test_compare_on_the_command_line(texts, tmp_path):
             assert 0 <= entry["calibration_error"] != entry["calibration_error_before"] <= 1
 
 
+def test_the_table_shows_intervals_and_marks_what_does_not_differ_clearly(texts):
+    flags = ["--algorithms", "arow,cw,perceptron", "--folds", 3, "--epochs", 2]
+    results = {entry["algorithm"]: entry for entry in succeed("compare", texts[0], *flags, "--json").json["results"]}
+    lines = succeed("compare", texts[0], *flags).out.splitlines()
+    best = lines[1].split()[0]
+    assert f"= no clear difference from {best}: McNemar's test at 5 %," in lines
+    assert "*" not in "".join(lines)
+    assert max(map(len, lines)) < 80
+    for number, line in enumerate(lines[1:4]):
+        found = re.match(r"(\w+) +([\d.]+) \(([\d.]+)-([\d.]+)\) (=| ) ", line)
+        name, error, low, high = found[1], *map(float, found.groups()[1:4])
+        assert low <= error <= high
+        assert error == pytest.approx(100 * results[name]["error"], abs=0.5)
+        level = number > 0 and results[name]["corrected_p_values"][best] >= 0.05
+        assert found[5] == ("=" if level else " ")
+
+
 @pytest.mark.parametrize(
     ("flags", "message", "status"),
     [

@@ -7,6 +7,7 @@ import pytest
 from scipy.sparse import coo_matrix
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
@@ -43,6 +44,29 @@ def test_a_learning_curve_ends_with_all_rows(data):
     assert display.line_.get_ydata().tolist() == display.progressive_error.tolist()
     assert display.ax_.get_xscale() == "log"
     assert not hasattr(model, "classes_")
+
+
+def test_a_learning_curve_of_a_pipeline_is_that_of_its_last_step(data):
+    X, y = load_breast_cancer(return_X_y=True)
+    pipeline = make_pipeline(StandardScaler(), package.CWClassifier(confidence=0.7))
+    drawn = LearningCurveDisplay.from_estimator(pipeline, X, y, test=(X[:90], y[:90]), random_state=0)
+    scaled = data[0]
+    expected = LearningCurveDisplay.from_estimator(pipeline[-1], scaled, y, test=(scaled[:90], y[:90]), random_state=0)
+    assert drawn.progressive_error.tolist() == expected.progressive_error.tolist()
+    assert drawn.test_error.tolist() == expected.test_error.tolist()
+    assert drawn.name == "CWClassifier"
+    assert not hasattr(pipeline[0], "scale_")
+    alone = LearningCurveDisplay.from_estimator(make_pipeline(pipeline[-1]), scaled, y, random_state=0)
+    assert alone.progressive_error.tolist() == expected.progressive_error.tolist()
+
+
+def test_a_learning_curve_of_a_pipeline_takes_texts():
+    texts, labels = ["good film", "bad film", "very good", "so bad"] * 10, [1, 0] * 20
+    pipeline = make_pipeline(package.HashingVectorizer(n_features=2**10), package.AROWClassifier())
+    display = LearningCurveDisplay.from_estimator(pipeline, texts, labels, test=(texts, labels), random_state=0)
+    assert display.test_error[-1] == 0
+    with pytest.raises(TypeError, match="a pipeline that ends with one"):
+        LearningCurveDisplay.from_estimator(make_pipeline(StandardScaler(), LinearSVC()), np.eye(2), [0, 1])
 
 
 @pytest.mark.parametrize("estimator", [package.CWClassifier(), package.PerceptronClassifier()])
