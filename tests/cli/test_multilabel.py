@@ -194,6 +194,14 @@ def test_json_lists_are_trained_and_evaluated(tmp_path):
     assert succeed("evaluate", path, "-m", tmp_path / "m.npz", "--json").json["micro_f1"] == 1
 
 
+def test_lines_of_vowpal_wabbit_are_trained_and_evaluated(tmp_path):
+    path = tmp_path / "a.vw"
+    path.write_text(20 * "a,b | good film\n | bad\nb | film\n")
+    succeed("train", path, "-m", tmp_path / "m.npz", "--multilabel")
+    assert succeed("predict", path, "-m", tmp_path / "m.npz").out.splitlines()[:3] == ["a,b", "", "b"]
+    assert succeed("evaluate", path, "-m", tmp_path / "m.npz", "--json").json["micro_f1"] == 1
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
