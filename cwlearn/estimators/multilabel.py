@@ -13,17 +13,15 @@ from sklearn.utils.validation import validate_data
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.label_sets import LabelSets
 from cwlearn.core.learner import Learner
-from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
-from cwlearn.core.training import AUTO_EPOCHS, Training
+from cwlearn.core.training import Training
 from cwlearn.estimators.arow import AROWClassifier
-from cwlearn.estimators.auto import AutoClassifier
-from cwlearn.estimators.base import Linear
+from cwlearn.estimators.auto import AutoClassifier, Racing
 from cwlearn.estimators.classifier import LinearClassifier
 from cwlearn.estimators.label_lists import RowLabels, row_labels, sorted_labels
 
 
-class MultiLabelClassifier(MetaEstimatorMixin, ClassifierMixin, Linear):  # type: ignore[misc]
+class MultiLabelClassifier(MetaEstimatorMixin, ClassifierMixin, Racing):  # type: ignore[misc]
     """Several labels a row: one binary classifier for each label, all learned in one pass.
 
     Each label has the weights, to the last bit, that the classifier would learn for it alone (1 for the rows that have
@@ -35,7 +33,7 @@ class MultiLabelClassifier(MetaEstimatorMixin, ClassifierMixin, Linear):  # type
     ----------
     classifier : linear classifier of cwlearn, default=None
         Rule and options of every label, with a diagonal covariance and without `class_weight`.  It is not changed.
-        None is `AROWClassifier()`.
+        None is `AROWClassifier()`.  `AutoClassifier()` races rules by their wrong decisions, on all labels together.
 
     Attributes
     ----------
@@ -53,6 +51,8 @@ class MultiLabelClassifier(MetaEstimatorMixin, ClassifierMixin, Linear):  # type
         Variance of the weights: a view of the state.
     intercept_ : ndarray of shape (n_labels,)
         Mean of the intercept.
+    race_ : list of dicts
+        How each candidate of an `AutoClassifier` did, best first.
 
     Examples
     --------
@@ -77,17 +77,16 @@ class MultiLabelClassifier(MetaEstimatorMixin, ClassifierMixin, Linear):  # type
         tags.classifier_tags.multi_label = True
         return tags
 
-    def _options(self) -> tuple[Rule, Training, KernelOptions | None]:
+    def _given_options(self) -> tuple[Rule, Training, KernelOptions | None]:
         """The options of the classifier."""
         classifier = AROWClassifier() if self.classifier is None else self.classifier
-        if isinstance(classifier, AutoClassifier):
-            raise ValueError("`classifier` must name a rule: AutoClassifier races rules on one label a row")
         if not isinstance(classifier, LinearClassifier):
             raise TypeError(f"`classifier` must be a linear classifier of cwlearn, got {classifier!r}")
-        rule, training, kernel = classifier._options()
-        if training.epochs == AUTO_EPOCHS:
-            raise ValueError("`epochs` must be a number: several labels a row have no trial of epochs")
-        return rule, training, kernel
+        return classifier._options()
+
+    @property
+    def _race_budget(self) -> float | None:
+        return self.classifier._race_budget if isinstance(self.classifier, AutoClassifier) else None
 
     # -- learning ------------------------------------------------------------------------------------------------------
 
@@ -108,6 +107,8 @@ class MultiLabelClassifier(MetaEstimatorMixin, ClassifierMixin, Linear):  # type
         rows.  `sample_weight` scales the loss of each row; 0 leaves the row out.
         """
         first = not self.__sklearn_is_fitted__()
+        if first and self._race_budget is not None:
+            raise ValueError("several labels a row race in `fit`, by all rows: `partial_fit` needs a rule")
         labels = None if classes is None else sorted_labels([*classes])
         if not first and labels is not None and not np.array_equal(labels, self.classes_):
             raise ValueError(f"`classes` {classes!r} is not the same as on the first call: {self.classes_.tolist()}")
@@ -142,16 +143,6 @@ class MultiLabelClassifier(MetaEstimatorMixin, ClassifierMixin, Linear):  # type
 
     def _row_weights(self, sample_weight: Any, y: Any, learner: Learner) -> NDArray[np.float64]:
         return super()._row_weights(sample_weight, np.empty(len(y)), learner)
-
-    def _chosen(
-        self,
-        learner: Learner,
-        rows: Rows,
-        targets: NDArray[np.float64],
-        weights: NDArray[np.float64],
-        random_state: np.random.RandomState,
-    ) -> Learner:
-        return learner
 
     # -- what was learned ----------------------------------------------------------------------------------------------
 

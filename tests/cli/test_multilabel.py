@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import numpy as np
 import pytest
@@ -202,10 +203,24 @@ def test_lines_of_vowpal_wabbit_are_trained_and_evaluated(tmp_path):
     assert succeed("evaluate", path, "-m", tmp_path / "m.npz", "--json").json["micro_f1"] == 1
 
 
+def test_algorithm_and_epochs_are_chosen_on_request(data, tmp_path):
+    words = ["train", data, "--multilabel", "--seed", "3"]
+    report = succeed(*words, "-m", tmp_path / "a.npz", "-a", "auto", "--json").json
+    assert len(report["race"]) == 10
+    chosen = model_file.load(tmp_path / "a.npz")
+    assert chosen.multilabel
+    out = succeed(*words, "-m", tmp_path / "b.npz", "-a", "auto").out
+    command = next(line for line in out.splitlines() if "without a race" in line).split("cwlearn ", 1)[1]
+    succeed(*shlex.split(command))
+    assert numbers(model_file.load(tmp_path / "b.npz")) == numbers(chosen)
+    assert succeed(*words, "-m", tmp_path / "c.npz", "--json").json["race"] is None
+    report = succeed(*words, "-m", tmp_path / "d.npz", "-a", "cw", "--epochs", "auto", "--json").json
+    assert [entry["algorithm"] for entry in report["race"]] == ["cw"]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--multilabel", "--epochs", "auto"], "--epochs auto is not for --multilabel"),
         (["--multilabel", "--class-weight", "balanced"], "--class-weight is for one label a row"),
         (["--multilabel", "--covariance", "full"], "need --covariance diagonal"),
         (["--multilabel", "--task", "regression"], "a regression has none"),
