@@ -10,6 +10,7 @@ from scipy.sparse import csr_matrix
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.validation import validate_data
 
+from cwlearn.core.explaining import TOP, Explanation, explain
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.label_sets import LabelSets
 from cwlearn.core.learner import Learner
@@ -19,6 +20,7 @@ from cwlearn.estimators.arow import AROWClassifier
 from cwlearn.estimators.auto import AutoClassifier, Racing
 from cwlearn.estimators.classifier import LinearClassifier
 from cwlearn.estimators.label_lists import RowLabels, row_labels, sorted_labels
+from cwlearn.estimators.one_row import feature_name
 
 
 class MultiLabelClassifier(MetaEstimatorMixin, ClassifierMixin, Racing):  # type: ignore[misc]
@@ -181,6 +183,16 @@ class MultiLabelClassifier(MetaEstimatorMixin, ClassifierMixin, Racing):  # type
         rows = self._rows(X)
         labels = self.classes_
         return [tuple(labels[row == 1].tolist()) for row in self._fitted.predictions(rows)]
+
+    def explain(self, X: Any, top: int = TOP) -> Explanation:
+        """Explain the most probable label of the only row of X: what each feature adds to its margin.
+
+        See `explain` of the classifier.
+        """
+        rows, learner = self._rows(X), self._fitted
+        if rows.n_rows != 1:
+            raise ValueError(f"expected one row, got {rows.n_rows}")
+        return explain(learner, rows, feature_name(learner), top)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the part of the rows whose predicted labels are all right, and complete."""

@@ -203,6 +203,30 @@ def test_lines_of_vowpal_wabbit_are_trained_and_evaluated(tmp_path):
     assert succeed("evaluate", path, "-m", tmp_path / "m.npz", "--json").json["micro_f1"] == 1
 
 
+@pytest.mark.parametrize("algorithm", ["pa", "perceptron", "ftrl", "adagrad"])
+def test_rules_without_variances_are_evaluated_by_their_own_probabilities(algorithm, data, tmp_path):
+    """Their score is the margin itself, which must survive that scores are made of it."""
+    path = tmp_path / "first.npz"
+    succeed("train", data, "-m", path, "--multilabel", "-a", algorithm, "-q")
+    true, estimator = indicators(data, path)
+    X = rows_of(data, estimator)
+    report = succeed("evaluate", data, "-m", path, "--json").json
+    assert report["ranking_loss"] == pytest.approx(label_ranking_loss(true, estimator.decision_function(X)))
+    assert report["log_loss"] == pytest.approx(log_loss(true.ravel(), estimator.predict_proba(X).ravel()))
+
+
+def test_the_most_probable_label_of_each_row_is_explained(data, model):
+    explained = [json.loads(line) for line in succeed("explain", data, "-m", model, "--json").out.splitlines()]
+    top = succeed("predict", data, "-m", model, "--top", "1", "--jsonl").out.splitlines()
+    assert len(explained) == len(top) == 500
+    for found, answer in zip(explained, map(json.loads, top), strict=True):
+        assert f"'{found['label']}'" in repr(answer)
+        assert found["rival"] is None
+        parts = [found["intercept"], found["others"], *(item["contribution"] for item in found["contributions"])]
+        assert sum(parts) == pytest.approx(found["margin"], abs=1e-9)
+    assert ", not " not in succeed("explain", data, "-m", model).out
+
+
 def test_algorithm_and_epochs_are_chosen_on_request(data, tmp_path):
     words = ["train", data, "--multilabel", "--seed", "3"]
     report = succeed(*words, "-m", tmp_path / "a.npz", "-a", "auto", "--json").json

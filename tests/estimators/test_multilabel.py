@@ -223,6 +223,24 @@ def test_files_race_as_matrices_do(tmp_path):
         assert np.array_equal(trained.coef_, fitted.coef_)
 
 
+@pytest.mark.parametrize("n_labels", [1, 5])
+@pytest.mark.parametrize("classifier", [AROWClassifier(), PassiveAggressiveClassifier(), CWClassifier(average=True)])
+def test_the_most_probable_label_is_explained_as_its_own_classifier_would(classifier, n_labels):
+    classifier.set_params(random_state=0, dtype="float64")
+    fitted = MultiLabelClassifier(classifier).fit(X, Y[:, :n_labels])
+    for row in (0, 7, 50):
+        found, chances = fitted.explain(X[row]), fitted.predict_proba(X[row])[0]
+        label = int(chances.argmax())
+        assert (found.label, found.rival) == (label, None)
+        assert found.probability == pytest.approx(chances[label], abs=1e-12)
+        binary = clone(classifier).fit(X, Y[:, label]).explain(X[row])
+        sign = 1 if binary.label else -1
+        assert found.margin == pytest.approx(sign * binary.margin, abs=1e-9)
+        assert found.evidence == pytest.approx(binary.evidence, abs=1e-9)
+        amounts = {item.column: sign * item.amount for item in binary.contributions}
+        assert {item.column: item.amount for item in found.contributions} == pytest.approx(amounts, abs=1e-12)
+
+
 def test_sample_weights_of_0_leave_rows_out():
     weights = np.repeat([1.0, 0.0], 60)
     options = {"epochs": 1, "shuffle": False}
