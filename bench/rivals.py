@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,9 +46,23 @@ def _sgd(name: str, title: str, loss: str) -> Candidate:
 OURS = (
     "cw", "cw-variance", "arow", "scw", "nherd", "sop", "logistic", "probit", "ftrl", "adagrad", "pa", "perceptron",
 )  # fmt: skip
+# Rows of the length 1 ask for less regularization than the rows that `compare` is mostly used for.
+STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
+WIDER: dict[str, dict[str, tuple[float, ...]]] = {
+    "maxent": {"C": STRENGTHS},
+    "svm": {"C": STRENGTHS},
+    "ftrl": {"alpha": (0.01, 0.1, 1.0, 10.0), "l1": (0.0, 1.0)},
+}
+
+
+def _known(name: str) -> Candidate:
+    """A candidate of `compare`, with a wider grid if it needs one here."""
+    return replace(CANDIDATES[name], grid=WIDER.get(name, CANDIDATES[name].grid))
+
+
 RIVALS: tuple[Candidate, ...] = (
-    CANDIDATES["maxent"],
-    CANDIDATES["svm"],
+    _known("maxent"),
+    _known("svm"),
     _sgd("sgd-hinge", "SGD, hinge loss (scikit-learn)", "hinge"),
     _sgd("sgd-log", "SGD, log loss (scikit-learn)", "log_loss"),
     EstimatorCandidate(
@@ -65,6 +80,11 @@ def error_of(comparison: Comparison, data_set: str, candidate: Candidate) -> flo
     if (data_set, candidate.name) in comparison.excluded:
         return np.nan
     return 100 * comparison.error(data_set, 0.0, candidate.name)
+
+
+def grid_of(candidate: Candidate) -> str:
+    """The values of each parameter as text."""
+    return "; ".join(f"{name}: {', '.join(map(str, values))}" for name, values in candidate.grid.items()) or "-"
 
 
 def table(candidates: Sequence[Candidate], errors: np.ndarray) -> list[list[str]]:
@@ -90,7 +110,7 @@ def main(words: Sequence[str]) -> None:
     parser.add_argument("--workers", type=positive(int), metavar="N", help="trials at a time (default: cores)")
     options = parser.parse_args(words)
     report = Report("rivals", options)
-    candidates: list[Candidate] = [*(CANDIDATES[name] for name in OURS), *RIVALS]
+    candidates: list[Candidate] = [*map(_known, OURS), *RIVALS]
     columns, sizes = [], []
     start = time.perf_counter()
     for name in options.sets:
@@ -112,4 +132,5 @@ def main(words: Sequence[str]) -> None:
     )
     report.table(["", *options.sets, "above"], table(candidates, np.array(columns).T))
     report.table(["data", "rows", "features", "labels"], sizes)
+    report.table(["", "values that are tried"], [[candidate.title, grid_of(candidate)] for candidate in candidates])
     report.close()

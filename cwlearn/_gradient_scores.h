@@ -11,9 +11,10 @@ typedef struct {
 
 typedef int64_t cwlearn_mask __attribute__((vector_size(32), aligned(8)));
 
-static inline cwlearn_four cwlearn_weights(cwlearn_four total, cwlearn_four root, const cwlearn_weighing *by) {
+/* Make weights of totals. */
+static inline void cwlearn_weigh(cwlearn_four *totals, const cwlearn_four *roots, const cwlearn_weighing *by) {
     const double t = by->threshold;
-    const cwlearn_four high = {t, t, t, t};
+    const cwlearn_four total = *totals, high = {t, t, t, t};
 #ifdef __AVX__
     const cwlearn_four kept = (cwlearn_four)_mm256_max_pd(_mm256_min_pd((__m256d)total, (__m256d)high), (__m256d)-high);
 #else
@@ -21,7 +22,7 @@ static inline cwlearn_four cwlearn_weights(cwlearn_four total, cwlearn_four root
     const cwlearn_four kept = (cwlearn_four)((below & above & (cwlearn_mask)total) | (~below & (cwlearn_mask)high)
                                              | (~above & (cwlearn_mask)-high));
 #endif
-    return by->rate * (total - kept) / (by->damping + root);
+    *totals = by->rate * (total - kept) / (by->damping + *roots);
 }
 
 #define CWLEARN_GRADIENT_TILE(type, W) \
@@ -36,9 +37,11 @@ __attribute__((noinline)) static void cwlearn_gradient_tile_##type##_##W( \
             const type *total = cells + 2 * n_labels * cell[p + q], *root = total + n_labels; \
             for (Py_ssize_t line = 0; line < lines; line++) \
                 cwlearn_prefetch((const char *)(cells + 2 * n_labels * ahead[p + q]) + 64 * line); \
-            for (int w = 0; w < W; w++) \
-                sums[q][w] += x[p + q] * cwlearn_weights( \
-                    cwlearn_load_##type(total + 4 * w), cwlearn_load_##type(root + 4 * w), &by); \
+            for (int w = 0; w < W; w++) { \
+                cwlearn_four weights = cwlearn_load_##type(total + 4 * w), roots = cwlearn_load_##type(root + 4 * w); \
+                cwlearn_weigh(&weights, &roots, &by); \
+                sums[q][w] += x[p + q] * weights; \
+            } \
         } \
     for (int w = 0; w < W; w++) \
         *(cwlearn_four *)(scores + 4 * w) = sums[0][w] + sums[1][w]; \

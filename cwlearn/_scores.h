@@ -15,17 +15,13 @@
 
 typedef double cwlearn_four __attribute__((vector_size(32), aligned(8)));
 
-static inline cwlearn_four cwlearn_load_double(const double *numbers) {
-    return *(const cwlearn_four *)numbers;
-}
-
-static inline cwlearn_four cwlearn_load_float(const float *numbers) {
+/* Macros and pointers, no functions that take or return vectors: without AVX, compilers disagree about how. */
+#define cwlearn_load_double(numbers) (*(const cwlearn_four *)(numbers))
 #ifdef __AVX__ /* one instruction; gcc makes seven of the list below */
-    return (cwlearn_four)_mm256_cvtps_pd(_mm_loadu_ps(numbers));
+#define cwlearn_load_float(numbers) ((cwlearn_four)_mm256_cvtps_pd(_mm_loadu_ps(numbers)))
 #else
-    return (cwlearn_four){numbers[0], numbers[1], numbers[2], numbers[3]};
+#define cwlearn_load_float(numbers) ((cwlearn_four){(numbers)[0], (numbers)[1], (numbers)[2], (numbers)[3]})
 #endif
-}
 
 #define CWLEARN_TILE(type, W) \
 __attribute__((noinline)) static void cwlearn_tile_##type##_##W( \

@@ -145,8 +145,9 @@ def fit(
 
     Parameters
     ----------
-    estimator : a linear estimator of this package, or a TextClassifier
-        It is fitted and returned.  With `warm_start`, every shard begins with the model of the last fit.
+    estimator : a linear estimator of this package, a MultiLabelClassifier, or a TextClassifier
+        It is fitted and returned.  With `warm_start`, every shard begins with the model of the last fit.  Several
+        labels a row (MultiLabelClassifier) are learned from files; shards that are matrices have one label a row.
     shards : list of paths, list of (X, y) pairs, pair of Dask arrays, or Dask bag
         Paths are files of rows or documents, which the workers must find under the same names; `split` cuts a large
         file into shards.  Each block of rows of Dask arrays is a shard.  Each partition of a bag is a shard and a list

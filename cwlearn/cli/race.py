@@ -35,8 +35,9 @@ def race(
     resources: Resources,
     documents: TextOptions | None,
     sharing: Sharing,
+    several: bool,
 ) -> tuple[Rule, Training, Choice | None]:
-    """Rule and training for these data; the usual ones if too few rows can tell."""
+    """Rule and training for these data, whose rows may have `several` labels; the usual ones if too few can tell."""
     bar = ProgressBar(arguments.quiet or arguments.json)
     bar.begin("choosing", None, " rows")
     with closing(bar):
@@ -54,6 +55,7 @@ def race(
             merged=sharing.wanted and sharing.how != "l2",
             report=bar.advance,
             budget=arguments.budget,
+            several=several,
         )
     if choice is None:
         epochs = rule.default_epochs if training.epochs == AUTO else training.epochs

@@ -168,7 +168,8 @@ def run(arguments: argparse.Namespace) -> None:
     choice, racing = None, wants_race(arguments, resumed)
     if training.epochs == AUTO or racing:
         with _nothing_learned(arguments.model):
-            rule, training, choice = race(arguments, rule, training, reading, resources, documents, sharing)
+            several = is_multilabel(arguments, resumed)
+            rule, training, choice = race(arguments, rule, training, reading, resources, documents, sharing, several)
     counts: Run | ShardResult
     if sharing.wanted:
         from cwlearn.cli.shards import learn_in_shards  # which one model does not need

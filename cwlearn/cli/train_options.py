@@ -44,8 +44,13 @@ def read_labels(text: str) -> dict[float | str, str]:
 
 
 def wants_race(arguments: argparse.Namespace, resumed: Learner | None) -> bool:
-    """Whether the data are to choose the algorithm: no flag does, and no model is continued."""
-    if resumed is not None or arguments.algorithm not in (None, AUTO) or arguments.multilabel:
+    """Whether the data are to choose the algorithm: no flag does, and no model is continued.
+
+    Several labels a row race only if they are asked to: they take as much longer as there are labels.
+    """
+    if resumed is not None or arguments.algorithm not in (None, AUTO):
+        return False
+    if arguments.multilabel and arguments.algorithm is None:
         return False
     own = {name for rule in RULES.values() for name in names_of(rule)} - {"class_weight"}
     return not any(hasattr(arguments, name) for name in (*own, "initial_variance", "multiclass_update"))
@@ -56,8 +61,6 @@ def choose_options(arguments: argparse.Namespace, resumed: Learner | None, of_do
 
     If the data are to choose, these are the usual ones, with any number of epochs.
     """
-    if arguments.algorithm == AUTO:
-        arguments.algorithm = None
     if is_multilabel(arguments, resumed):
         of_documents = False  # whose usual options are for one label a row
     task, rule_class = _choose_rule(arguments, resumed, of_documents)
@@ -69,7 +72,7 @@ def choose_options(arguments: argparse.Namespace, resumed: Learner | None, of_do
         _check_resumed(arguments, resumed, task, rule_class, rule_options, training_options)
         rule_options = {**{name: getattr(resumed.rule, name) for name in names_of(resumed.rule)}, **rule_options}
         training_options = {**{name: getattr(resumed.training, name) for name in BUILT_WITH}, **training_options}
-    if of_documents and arguments.algorithm is None and resumed is None:
+    if of_documents and arguments.algorithm in (None, AUTO) and resumed is None:
         training_options = {"fit_intercept": False} | training_options  # beside rows of the length 1 it is long
     if wants_race(arguments, resumed):
         training_options.setdefault("epochs", AUTO)
@@ -86,8 +89,6 @@ def choose_options(arguments: argparse.Namespace, resumed: Learner | None, of_do
     check_class_weight(rule)
     if is_multilabel(arguments, resumed):
         check_multilabel(rule, None)
-        if training.epochs == AUTO:
-            raise UsageError("--epochs auto is not for --multilabel: give a number of epochs")
     return rule, training
 
 
@@ -102,7 +103,8 @@ def _choose_rule(arguments: argparse.Namespace, resumed: Learner | None, of_docu
     rules = TASKS[task]
     race = wants_race(arguments, resumed)  # of which AutoClassifier has the same usual rule for all rows
     usual = DOCUMENTS_RULE if of_documents and DOCUMENTS_RULE in rules and not race else DEFAULT_RULE
-    name = arguments.algorithm or (resumed.rule.name if resumed and resumed.rule.name in rules else usual)
+    usual = resumed.rule.name if resumed and resumed.rule.name in rules else usual
+    name = usual if arguments.algorithm in (None, AUTO) else arguments.algorithm
     if name not in rules:
         raise UsageError(f"--task {task} is there for the algorithm {listed([*rules])}, not for {name}")
     return task, rules[name]

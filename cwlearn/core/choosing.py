@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from cwlearn.core.field import Options, options_of
 from cwlearn.core.kernel_options import KernelOptions
+from cwlearn.core.label_sets import LabelSets
 from cwlearn.core.learner import Learner
 from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
@@ -94,6 +95,16 @@ class Race:
     weights: NDArray[np.float64]
     report: Callable[[int], object] = lambda rows: None  # gets the numbers of rows learned
     budget: float = DEFAULT_BUDGET  # the time of choice and winner together, in runs of USUAL_EPOCHS
+    sets: LabelSets | None = None  # of labels, if rows may have several: targets are their numbers
+
+    @property
+    def competing(self) -> bool:
+        """Whether a row has one of more than two labels."""
+        return len(self.classes) > 2 and self.sets is None
+
+    @property
+    def _blocks(self) -> int:
+        return blocks_of(len(self.classes), self.sets is not None)
 
     def choose(
         self, options: Sequence[Options], random_state: np.random.RandomState, kernel: KernelOptions | None = None
@@ -105,8 +116,7 @@ class Race:
         epochs, shuffle = options[0][1].epochs, options[0][1].shuffle
         effort = _passes(len(options), _rounds(epochs)) * (1 - 1 / FOLDS)
         allowed = (self.budget - 1) * USUAL_EPOCHS / EFFORT * self.rows.n_rows
-        blocks = blocks_of(len(self.classes))
-        most = max(FREE_ROWS * FEW_LABELS / max(FEW_LABELS, blocks), allowed) / effort  # rows, in all folds
+        most = max(FREE_ROWS * FEW_LABELS / max(FEW_LABELS, self._blocks), allowed) / effort  # rows, in all folds
         sample = self._sample(shuffle, random_state, min(MOST_ROWS, int(most)))._with_few_columns()
         racers = [Racer(rule, training) for rule, training in options]
         n_folds = max(1, min(sample._affordable(racers), int(most / max(1, sample.rows.n_rows))))
@@ -129,7 +139,8 @@ class Race:
 
     def _learners(self, racer: Racer, count: int, kernel: KernelOptions | None) -> list[Learner]:
         """A new learner for each fold; none if the weights cannot keep the variance that these rows ask for."""
-        make = partial(Learner, racer.rule, racer.training, self.classes, self.rows.n_features, kernel)
+        several = self.sets is not None
+        make = partial(Learner, racer.rule, racer.training, self.classes, self.rows.n_features, kernel, several)
         try:
             return [make() for _ in range(count)]
         except ValueError:
@@ -151,7 +162,7 @@ class Race:
     def _learn(self, learner: Learner, passes: Sequence[NDArray[np.int64]]) -> None:
         nothing_new = np.zeros(self.rows.n_rows, np.uint8)  # no time for probabilities
         for order in passes:
-            learner.learn(self.rows, self.targets, self.weights, order, self.report, nothing_new)
+            learner.learn(self.rows, self.targets, self.weights, order, self.report, nothing_new, sets=self.sets)
 
     def _sample(self, shuffle: bool, random_state: np.random.RandomState, most: int) -> Race:
         """Some of very many rows: any of them or, if their order matters, every second, third, ..."""
@@ -173,7 +184,7 @@ class Race:
         """How many folds there is memory for, at least one."""
         size = sum(
             DiagonalState.nbytes(
-                self.rows.n_features, blocks_of(len(self.classes)), np.dtype(racer.training.dtype), racer.rule.averaged
+                self.rows.n_features, self._blocks, np.dtype(racer.training.dtype), racer.rule.averaged
             )
             for racer in racers
         )
@@ -192,7 +203,16 @@ class Race:
         return [numbers == fold for fold in range(min(FOLDS, max(1, math.ceil(JUDGING_ROWS * FOLDS / n_rows))))]
 
     def _losses(self, learner: Learner) -> NDArray[np.float64]:
-        """The loss of each row, which the learner has not learned: 1 for a wrong label, or the squared error."""
+        """The loss of each row, which the learner has not learned: 1 for a wrong label, or the squared error.
+
+        If rows may have several labels, it is the part of wrong decisions.
+        """
+        if self.sets is not None:
+            losses = np.empty(self.rows.n_rows)
+            for which, part in learner.parts(self.rows):
+                true = self.sets.indicators(self.targets[which], self._blocks)
+                losses[which] = ((learner.margins(part, only_mean=True)[0] > 0) != true).mean(axis=1)
+            return losses * self.weights if len(self.weights) else losses
         mean, _ = learner.margins(self.rows, only_mean=learner.several)
         if learner.rule.task == "regression":
             losses = (mean - self.targets) ** 2
@@ -272,7 +292,7 @@ def choose(
     """The best of the field for these rows; None if they are too few to tell."""
     if race.rows.n_rows < FEWEST_ROWS:
         return None
-    options = options_of(task, race.rows, training, len(race.classes) > 2, class_weight, len(race.weights) > 0, merged)
+    options = options_of(task, race.rows, training, race.competing, class_weight, len(race.weights) > 0, merged)
     return race.choose(options, random_state)
 
 

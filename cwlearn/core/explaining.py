@@ -42,8 +42,9 @@ class Piece(NamedTuple):
 class Explanation:
     """Why a row got its answer.
 
-    With labels, `margin` is that of the predicted `label` over the `rival`, the most probable other one.  A regression
-    has neither of them; its margin is the prediction.  `margin` is the sum of `intercept` and of the amounts of all
+    With labels, `margin` is that of the predicted `label` over the `rival`, the most probable other one.  If rows may
+    have several labels, `label` is the most probable one, predicted or not, and has no rival.  A regression has neither
+    of them; its margin is the prediction.  `margin` is the sum of `intercept` and of the amounts of all
     `contributions`.
 
     `probability` is the calibrated chance of the label, and `baseline` is what it would be if the row had no features.
@@ -113,7 +114,7 @@ class Explanation:
         if self.label is None:
             return f"{self.margin:.6g} ± {self.deviation:.3g}"
         chance = "" if self.probability is None else f" {percent(self.probability)}"
-        return f"{self.label}{chance}, not {self.rival}"
+        return f"{self.label}{chance}" if self.rival is None else f"{self.label}{chance}, not {self.rival}"
 
     @property
     def summary(self) -> str:
@@ -214,7 +215,7 @@ def explain(
         contributions,
         probability,
         baseline,
-        _evidence(model, rows, spread, amounts[1:], first, second),
+        _evidence(model, rows, spread, amounts[1:]),
         tuple(pieces_of(by_column)) if pieces_of else (),
         int(top),
     )
@@ -223,9 +224,12 @@ def explain(
 def _labels_of(
     model: Model, rows: Rows, mean: NDArray[np.float64], variance: NDArray[np.float64]
 ) -> tuple[int | None, int | None]:
-    """The predicted label and the runner-up."""
+    """The predicted label and the runner-up; of several labels a row, the most probable one alone."""
     if not len(model.classes):
         return None, None
+    if model.multilabel:
+        rank = model.probabilities if model.is_calibrated else model.scores
+        return int(rank(rows, mean, variance)[0].argmax()), None
     number = int(model.chosen(model.scores(rows, mean, variance))[0])
     if not model.several:
         return number, 1 - number
@@ -241,7 +245,8 @@ def _of_pair(numbers: Any, first: int | None, second: int | None, spread: bool =
     """
     if np.ndim(numbers) == 0:
         return float(numbers if spread or first != 0 else -numbers)
-    assert first is not None and second is not None  # noqa: PT018
+    if second is None:
+        return numbers[..., first] if np.ndim(numbers) > 1 else float(numbers[first])
     pair = numbers[..., first] + numbers[..., second] if spread else numbers[..., first] - numbers[..., second]
     return pair if np.ndim(pair) else float(pair)
 
@@ -251,6 +256,8 @@ def _amounts(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """What the intercept and each entry of the row add to the margin, and the variances of that."""
     mean, variance = (numbers.astype(np.float64) for numbers in model.weights_at(rows.indices))
+    if model.multilabel:  # even of a single label
+        mean, variance = mean.reshape(len(mean), -1), variance.reshape(len(mean), -1)
     x = np.append(model.bias, rows.values.astype(np.float64))
     if mean.ndim > 1:
         x = x[:, None]
@@ -267,7 +274,7 @@ def _chances(
     model: Model, rows: Rows, mean: NDArray[np.float64], variance: NDArray[np.float64], first: int | None
 ) -> tuple[float | None, float | None]:
     """The chance of the label, and what it would be without any feature; None if the model has no calibration."""
-    if first is None or model.calibration is None:
+    if first is None or not model.is_calibrated:
         return None, None
     intercept = np.asarray(model.weights_at(rows.indices[:0])[0], np.float64) * model.bias
     both = (model.probabilities(rows, numbers, variance) for numbers in (mean, intercept.reshape(mean.shape)))
@@ -275,12 +282,10 @@ def _chances(
     return probability, baseline
 
 
-def _evidence(
-    model: Model, rows: Rows, spread: float, amounts: NDArray[np.float64], first: int | None, second: int | None
-) -> float:
+def _evidence(model: Model, rows: Rows, spread: float, amounts: NDArray[np.float64]) -> float:
     values = rows.values.astype(np.float64)
     if model.rule.second_order:
-        blocks = 1 if model.state.blocks == 1 else 2
+        blocks = 2 if model.several else 1
         before = blocks * model.state.initial_variance * float(rows.squares[0] + model.bias**2)
         return min(max(1 - spread / before, 0.0), 1.0) if before > 0 else 0.0
     squares = float(values @ values)

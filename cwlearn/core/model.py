@@ -358,7 +358,7 @@ class Model:
         if self.several:
             return mean
         if self.multilabel:
-            spread, scores = self.spreads(rows, variance), self.rule.score(mean, variance)
+            spread, scores = self.spreads(rows, variance), np.array(self.rule.score(mean, variance))  # not mean itself
             for label, known in enumerate(self.calibrations):
                 if known is not None:
                     scores[:, label] = known.log_odds(mean[:, label], spread[:, label])

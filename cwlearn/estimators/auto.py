@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -15,13 +16,68 @@ from cwlearn.core.choosing import DEFAULT_BUDGET, Choice, Race, choose
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import TIMES, require
-from cwlearn.core.rows import Rows, as_rows
+from cwlearn.core.rows import as_rows
 from cwlearn.core.rule import Rule
 from cwlearn.core.training import Training
+from cwlearn.estimators.base import Linear
 from cwlearn.estimators.classifier import LinearClassifier, Probabilistic, Weighted
 
 
-class AutoClassifier(Weighted, Probabilistic, LinearClassifier):
+class Racing(Linear):
+    """An estimator that may choose its rule by a race of candidates, and goes on with the winner."""
+
+    _decided: tuple[Rule, Training]
+    race_: list[dict[str, Any]]
+
+    @property
+    @abstractmethod
+    def _race_budget(self) -> float | None:
+        """The budget of the race, checked; None if there is to be none."""
+
+    def _options(self) -> tuple[Rule, Training, KernelOptions | None]:
+        """What was chosen or, before that, what the parameters say."""
+        return (*self._decided, None) if "_decided" in vars(self) else self._given_options()
+
+    def _given_options(self) -> tuple[Rule, Training, KernelOptions | None]:
+        return super()._options()
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        decided = self.__dict__.pop("_decided", None)
+        try:
+            return super()._fit(X, y, sample_weight)
+        except BaseException:
+            if decided is not None:
+                self._decided = decided
+            raise
+
+    def _chosen(self, learner: Learner, race: Race, random_state: np.random.RandomState) -> Learner:
+        budget, choice = self._race_budget, None
+        if budget is not None:
+            with _progress(learner.training.verbose) as report:
+                race = replace(race, report=report, budget=budget)
+                weight = getattr(learner.rule, "class_weight", None)
+                choice = choose(race, learner.rule.task, learner.training, weight, random_state)
+        if choice is None:
+            return super()._chosen(learner, race, random_state)
+        self._decide(choice)
+        return self._new_learner(choice.rule, choice.training, learner.classes, race.rows.n_features, None)
+
+    def _decide(self, choice: Choice) -> None:
+        """Go on with the winner of a race."""
+        self._decided = choice.rule, choice.training
+        self.race_ = [
+            {
+                "algorithm": entry.rule.name,
+                "parameters": asdict(entry.rule),
+                "epochs": entry.training.epochs,
+                "error": entry.loss,
+                "lasted": entry.lasted,
+            }
+            for entry in choice.field
+        ]
+
+
+class AutoClassifier(Racing, Weighted, Probabilistic, LinearClassifier):
     """The classifier without knobs: it tries rules, parameters and numbers of epochs on the rows, and takes the best.
 
     Ten candidates learn some of the rows and are judged by others; those that are clearly behind drop out, the rest
@@ -99,65 +155,21 @@ class AutoClassifier(Weighted, Probabilistic, LinearClassifier):
         self.dtype = dtype
         self.verbose = verbose
 
-    def _options(self) -> tuple[Rule, Training, KernelOptions | None]:
-        """What was chosen or, before that, what the parameters say."""
-        if "_decided" in vars(self):
-            return (*self._decided, None)
-        return super()._options()
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        decided = self.__dict__.pop("_decided", None)
-        try:
-            return super()._fit(X, y, sample_weight)
-        except BaseException:
-            if decided is not None:
-                self._decided = decided
-            raise
-
-    def _chosen(
-        self,
-        learner: Learner,
-        rows: Rows,
-        targets: NDArray[np.float64],
-        weights: NDArray[np.float64],
-        random_state: np.random.RandomState,
-    ) -> Learner:
-        with _progress(learner.training.verbose) as report:
-            race = Race(learner.classes, rows, targets, weights, report, self._checked_budget())
-            choice = choose(race, learner.rule.task, learner.training, self.class_weight, random_state)
-        if choice is None:
-            return super()._chosen(learner, rows, targets, weights, random_state)
-        self._decide(choice)
-        return Learner(choice.rule, choice.training, learner.classes, rows.n_features)
-
-    def _checked_budget(self) -> float:
+    @property
+    def _race_budget(self) -> float:
         require("budget", self.budget, TIMES)
         return self.budget
-
-    def _decide(self, choice: Choice) -> None:
-        """Go on with the winner of a race."""
-        self._decided = choice.rule, choice.training
-        self.race_ = [
-            {
-                "algorithm": entry.rule.name,
-                "parameters": asdict(entry.rule),
-                "epochs": entry.training.epochs,
-                "error": entry.loss,
-                "lasted": entry.lasted,
-            }
-            for entry in choice.field
-        ]
 
     def _partial_fit(self, X: Any, y: Any, classes: NDArray[Any], sample_weight: Any) -> Self:
         if not self.__sklearn_is_fitted__():
             self.__dict__.pop("_decided", None)
-            rule, training, _ = super()._options()
+            rule, training, _ = self._given_options()
             training = replace(training, epochs=1, shuffle=False)
             rows_of, labels = self._validate(X, y, reset=True)
             learner = Learner(rule, training, classes, rows_of.shape[1])
             rows = as_rows(rows_of, learner.state.dtype)
             weights = self._row_weights(sample_weight, labels, learner)
-            race = Race(classes, rows, learner.encode(labels), weights, budget=self._checked_budget())
+            race = Race(classes, rows, learner.encode(labels), weights, budget=self._race_budget)
             choice = choose(race, rule.task, training, self.class_weight, training.generator())
             if choice is not None:
                 self._decide(choice)

@@ -94,7 +94,8 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
                 raise ValueError("Sample weights are zero for every row: there is nothing to learn from.")
             (targets, sets), random_state = self._targets(y, learner), check_random_state(training.random_state)
             # A copy, so that the winner of a race is shuffled as it would be without the race.
-            learner = self._chosen(learner, rows, targets, weights, copy.deepcopy(random_state))
+            race = Race(learner.classes, rows, targets, weights, sets=sets)
+            learner = self._chosen(learner, race, copy.deepcopy(random_state))
             unsolved = learner.statistics["unsolved"]
             learner.train(rows, targets, weights, random_state, sets)
             warn_of_unsolved(learner.statistics["unsolved"] - unsolved)
@@ -115,16 +116,9 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
         """The targets as the learner takes them; numbers of sets of labels if rows may have several."""
         return learner.encode(y), None
 
-    def _chosen(
-        self,
-        learner: Learner,
-        rows: Rows,
-        targets: NDArray[np.float64],
-        weights: NDArray[np.float64],
-        random_state: np.random.RandomState,
-    ) -> Learner:
-        """The learner that is to learn these rows: this one, with a number of epochs."""
-        learner.training = choose_epochs(Race(learner.classes, rows, targets, weights), learner, random_state)
+    def _chosen(self, learner: Learner, race: Race, random_state: np.random.RandomState) -> Learner:
+        """The learner that is to learn the rows of a race: this one, with a number of epochs."""
+        learner.training = choose_epochs(race, learner, random_state)
         return learner
 
     def _partial_fit(self, X: Any, y: Any, classes: NDArray[Any], sample_weight: Any) -> Self:

@@ -10,20 +10,20 @@ from scipy.sparse import csr_matrix
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.validation import validate_data
 
+from cwlearn.core.explaining import TOP, Explanation, explain
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.label_sets import LabelSets
 from cwlearn.core.learner import Learner
-from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
-from cwlearn.core.training import AUTO_EPOCHS, Training
+from cwlearn.core.training import Training
 from cwlearn.estimators.arow import AROWClassifier
-from cwlearn.estimators.auto import AutoClassifier
-from cwlearn.estimators.base import Linear
+from cwlearn.estimators.auto import AutoClassifier, Racing
 from cwlearn.estimators.classifier import LinearClassifier
 from cwlearn.estimators.label_lists import RowLabels, row_labels, sorted_labels
+from cwlearn.estimators.one_row import feature_name
 
 
-class MultiLabelClassifier(MetaEstimatorMixin, ClassifierMixin, Linear):  # type: ignore[misc]
+class MultiLabelClassifier(MetaEstimatorMixin, ClassifierMixin, Racing):  # type: ignore[misc]
     """Several labels a row: one binary classifier for each label, all learned in one pass.
 
     Each label has the weights, to the last bit, that the classifier would learn for it alone (1 for the rows that have
@@ -35,7 +35,7 @@ class MultiLabelClassifier(MetaEstimatorMixin, ClassifierMixin, Linear):  # type
     ----------
     classifier : linear classifier of cwlearn, default=None
         Rule and options of every label, with a diagonal covariance and without `class_weight`.  It is not changed.
-        None is `AROWClassifier()`.
+        None is `AROWClassifier()`.  `AutoClassifier()` races rules by their wrong decisions, on all labels together.
 
     Attributes
     ----------
@@ -53,6 +53,8 @@ class MultiLabelClassifier(MetaEstimatorMixin, ClassifierMixin, Linear):  # type
         Variance of the weights: a view of the state.
     intercept_ : ndarray of shape (n_labels,)
         Mean of the intercept.
+    race_ : list of dicts
+        How each candidate of an `AutoClassifier` did, best first.
 
     Examples
     --------
@@ -77,17 +79,16 @@ class MultiLabelClassifier(MetaEstimatorMixin, ClassifierMixin, Linear):  # type
         tags.classifier_tags.multi_label = True
         return tags
 
-    def _options(self) -> tuple[Rule, Training, KernelOptions | None]:
+    def _given_options(self) -> tuple[Rule, Training, KernelOptions | None]:
         """The options of the classifier."""
         classifier = AROWClassifier() if self.classifier is None else self.classifier
-        if isinstance(classifier, AutoClassifier):
-            raise ValueError("`classifier` must name a rule: AutoClassifier races rules on one label a row")
         if not isinstance(classifier, LinearClassifier):
             raise TypeError(f"`classifier` must be a linear classifier of cwlearn, got {classifier!r}")
-        rule, training, kernel = classifier._options()
-        if training.epochs == AUTO_EPOCHS:
-            raise ValueError("`epochs` must be a number: several labels a row have no trial of epochs")
-        return rule, training, kernel
+        return classifier._options()
+
+    @property
+    def _race_budget(self) -> float | None:
+        return self.classifier._race_budget if isinstance(self.classifier, AutoClassifier) else None
 
     # -- learning ------------------------------------------------------------------------------------------------------
 
@@ -108,6 +109,8 @@ class MultiLabelClassifier(MetaEstimatorMixin, ClassifierMixin, Linear):  # type
         rows.  `sample_weight` scales the loss of each row; 0 leaves the row out.
         """
         first = not self.__sklearn_is_fitted__()
+        if first and self._race_budget is not None:
+            raise ValueError("several labels a row race in `fit`, by all rows: `partial_fit` needs a rule")
         labels = None if classes is None else sorted_labels([*classes])
         if not first and labels is not None and not np.array_equal(labels, self.classes_):
             raise ValueError(f"`classes` {classes!r} is not the same as on the first call: {self.classes_.tolist()}")
@@ -142,16 +145,6 @@ class MultiLabelClassifier(MetaEstimatorMixin, ClassifierMixin, Linear):  # type
 
     def _row_weights(self, sample_weight: Any, y: Any, learner: Learner) -> NDArray[np.float64]:
         return super()._row_weights(sample_weight, np.empty(len(y)), learner)
-
-    def _chosen(
-        self,
-        learner: Learner,
-        rows: Rows,
-        targets: NDArray[np.float64],
-        weights: NDArray[np.float64],
-        random_state: np.random.RandomState,
-    ) -> Learner:
-        return learner
 
     # -- what was learned ----------------------------------------------------------------------------------------------
 
@@ -190,6 +183,16 @@ class MultiLabelClassifier(MetaEstimatorMixin, ClassifierMixin, Linear):  # type
         rows = self._rows(X)
         labels = self.classes_
         return [tuple(labels[row == 1].tolist()) for row in self._fitted.predictions(rows)]
+
+    def explain(self, X: Any, top: int = TOP) -> Explanation:
+        """Explain the most probable label of the only row of X: what each feature adds to its margin.
+
+        See `explain` of the classifier.
+        """
+        rows, learner = self._rows(X), self._fitted
+        if rows.n_rows != 1:
+            raise ValueError(f"expected one row, got {rows.n_rows}")
+        return explain(learner, rows, feature_name(learner), top)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the part of the rows whose predicted labels are all right, and complete."""

@@ -18,7 +18,7 @@ from cwlearn.core.parameters import read_size
 from cwlearn.core.rule import Rule
 from cwlearn.core.text_options import TextOptions
 from cwlearn.core.training import AUTO_EPOCHS, Training, check_class_weight, check_update
-from cwlearn.estimators.auto import AutoClassifier
+from cwlearn.estimators.auto import AutoClassifier, Racing
 from cwlearn.estimators.base import Linear, warn_of_unsolved
 from cwlearn.estimators.classifier import LinearClassifier
 from cwlearn.estimators.multilabel import MultiLabelClassifier
@@ -224,7 +224,8 @@ def decided(
     """Rule and training of an estimator; what it leaves open, a sample of the files decides."""
     inner.__dict__.pop("_decided", None)  # by other files
     rule, training, _ = inner._options()
-    alone = not isinstance(inner, AutoClassifier)
+    budget = inner._race_budget if isinstance(inner, Racing) else None
+    alone = budget is None
     if alone and training.epochs != AUTO_EPOCHS:
         return rule, training
     state = copy.deepcopy(random_state)  # so that the winner is shuffled as it would be without a race
@@ -240,11 +241,12 @@ def decided(
         alone=alone,
         shards=sharing is not None,
         merged=sharing is not None and sharing.how != "l2",
-        budget=inner.budget if isinstance(inner, AutoClassifier) else DEFAULT_BUDGET,
+        budget=DEFAULT_BUDGET if budget is None else budget,
+        several=isinstance(inner, MultiLabelClassifier),
     )
     if choice is None:
         return rule, replace(training, epochs=rule.default_epochs) if training.epochs == AUTO_EPOCHS else training
-    if isinstance(inner, AutoClassifier):
+    if isinstance(inner, Racing) and not alone:
         inner._decide(choice)
     return choice.rule, choice.training
 

@@ -46,23 +46,26 @@ def choose_by_text(
     merged: bool = False,
     report: Callable[[int], object] = lambda rows: None,
     budget: float = DEFAULT_BUDGET,
+    several: bool = False,
 ) -> Choice | None:
     """The best of the field for a text; None if its sample cannot tell.
 
     Of a large text, pieces from all over it are taken.  `rule` stands for the task and the weights of classes; if it is
     `alone`, it is the only candidate, and only its epochs are chosen.  Files that are `shards` may be bad ones.  If
     models are to be `merged` by their confidences, candidates without any do not take part.  `report` gets the numbers
-    of rows learned; `budget` limits the time.
+    of rows learned; `budget` limits the time.  Rows may have `several` labels.
     """
+    known = labels_for(rule, labels, several=several)
     reader = Reader(
         as_sources(paths),
         reading,
         dtype=row_dtype(rule, training),
+        label_type=known.type if several else None,
         hash_bits=resources.hash_bits or 0,
         documents=documents or TextOptions(),
         threads=resources.threads,
     )
-    known, store, frequencies = labels_for(rule, labels), MemoryStore(reader.dtype), None
+    store, frequencies = MemoryStore(reader.dtype), None
     in_one_pass = training.epochs == 1 and not training.shuffle
     try:
         for batch in _sample(reader):
@@ -88,14 +91,17 @@ def choose_by_text(
         return None
     if frequencies is not None and not in_one_pass:
         rows = frequencies.weigh(rows)
-    learner = Learner(rule, training, known.values, 0)
+    learner = Learner(rule, training, known.values, 0, multilabel=several)
     targets, weights = known.encode(store.labels, learner)
     if rows.weights is not None:
         weights = rows.weights * weights if len(weights) else rows.weights
-    size = DiagonalState.nbytes(rows.n_features, blocks_of(len(learner.classes)), reader.dtype, False)
+    size = DiagonalState.nbytes(rows.n_features, blocks_of(len(learner.classes), several), reader.dtype, False)
     if size > (resources.memory or free_memory()):
         return None  # the training says so
-    race = Race(learner.classes, _without_weights(rows), targets, weights if len(weights) else NONE, report, budget)
+    race = Race(
+        learner.classes, _without_weights(rows), targets, weights if len(weights) else NONE, report, budget,
+        known.sets if several else None,
+    )  # fmt: skip
     if alone:
         return race.choose([(rule, training)], random_state) if rows.n_rows >= FEWEST_ROWS else None
     return choose(race, rule.task, training, getattr(rule, "class_weight", None), random_state, merged)

@@ -302,9 +302,8 @@ class Reader:
                     raise ValueError(f"`{item.name}` is for texts, and {name} has named features (vw)")
             options = TextOptions.of_features()
         labelled = self.label_type != UNLABELLED and self.needs_labels
-        if labelled and self.label_type == SETS:
-            raise DataError("lines of Vowpal Wabbit have one label, and `multilabel` asks for several", name)
-        return VwParser(options, labelled, self._document_bits, self.dtype, self.optional_labels)
+        several = labelled and self.label_type == SETS
+        return VwParser(options, labelled, self._document_bits, self.dtype, self.optional_labels, several)
 
     @property
     def _document_bits(self) -> int:

@@ -14,7 +14,7 @@ from cwlearn.errors import DataError
 from cwlearn.text import record_errors
 from cwlearn.text._records import BAD_RECORD, MISSING
 from cwlearn.text._vw import name_vw, split_vw
-from cwlearn.text.batch import NO_INDEX, Batch, Buffers, intern_labels, unfit_labels
+from cwlearn.text.batch import NO_INDEX, Batch, Buffers, intern_labels, labels_of, unfit_labels
 from cwlearn.text.chunks import Chunk, end_of_last_line
 from cwlearn.text.vw_errors import find_vw_flaw, find_vw_label, find_vw_overflow
 
@@ -45,6 +45,7 @@ class VwParser:
     hash_bits: int
     dtype: np.dtype[Any]
     optional: bool = False  # a labelled line may lack its label
+    several: bool = False  # a labelled line may have any number of labels, with commas between them
     name: ClassVar[str] = "vw"
     separator: ClassVar[str] = ","
     lines_are_records: ClassVar[bool] = True
@@ -121,10 +122,10 @@ class VwParser:
         n_rows = batch.rows.n_rows
         starts, stops = arrays.starts[:n_rows], arrays.stops[:n_rows]
         missing = arrays.kinds[:n_rows] == MISSING
-        if self.optional:
+        if not self._needs_label:
             stops[missing] = starts[missing]
-        unfit = unfit_labels(batch.chunk.text, starts, stops)
-        unfit = unfit & ~missing if self.optional else unfit | missing
+        unfit = unfit_labels(batch.chunk.text, starts, stops, self._separator)
+        unfit = unfit | missing if self._needs_label else unfit & ~missing
         sound = ~unfit
         if unfit.any() and not max_bad:
             first = int(np.argmax(unfit))
@@ -136,6 +137,14 @@ class VwParser:
         batch.labels, batch.label_names = intern_labels(batch.chunk.text, starts[sound], stops[sound])
         if self.optional:
             batch.labels[missing[sound]] = np.nan
+
+    @property
+    def _needs_label(self) -> bool:
+        return self.labelled and not self.optional and not self.several
+
+    @property
+    def _separator(self) -> str | None:
+        return self.separator if self.several else None
 
     def names(self, chunk: Chunk, buffers: Buffers, columns: NDArray[np.int64]) -> dict[int, dict[str, int]]:
         """How often the features of some columns occur in a chunk, by column."""
@@ -149,8 +158,9 @@ class VwParser:
 
     def flaw_at(self, chunk: Chunk, place: int) -> DataError:
         line = chunk.line_at(place)
-        flaw = find_vw_flaw(line, self.labelled and not self.optional)
-        flaw = flaw or record_errors.find_label_flaw(line, find_vw_label(line))
+        flaw = find_vw_flaw(line, self._needs_label)
+        for label in labels_of(find_vw_label(line), self._separator):
+            flaw = flaw or record_errors.find_label_flaw(line, label)
         return DataError(str(flaw or "not a line of Vowpal Wabbit"), column=flaw.column if flaw else None)
 
     def overflow_at(self, chunk: Chunk, place: int) -> DataError:

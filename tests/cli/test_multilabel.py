@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import numpy as np
 import pytest
@@ -194,10 +195,56 @@ def test_json_lists_are_trained_and_evaluated(tmp_path):
     assert succeed("evaluate", path, "-m", tmp_path / "m.npz", "--json").json["micro_f1"] == 1
 
 
+def test_lines_of_vowpal_wabbit_are_trained_and_evaluated(tmp_path):
+    path = tmp_path / "a.vw"
+    path.write_text(20 * "a,b | good film\n | bad\nb | film\n")
+    succeed("train", path, "-m", tmp_path / "m.npz", "--multilabel")
+    assert succeed("predict", path, "-m", tmp_path / "m.npz").out.splitlines()[:3] == ["a,b", "", "b"]
+    assert succeed("evaluate", path, "-m", tmp_path / "m.npz", "--json").json["micro_f1"] == 1
+
+
+@pytest.mark.parametrize("algorithm", ["pa", "perceptron", "ftrl", "adagrad"])
+def test_rules_without_variances_are_evaluated_by_their_own_probabilities(algorithm, data, tmp_path):
+    """Their score is the margin itself, which must survive that scores are made of it."""
+    path = tmp_path / "first.npz"
+    succeed("train", data, "-m", path, "--multilabel", "-a", algorithm, "-q")
+    true, estimator = indicators(data, path)
+    X = rows_of(data, estimator)
+    report = succeed("evaluate", data, "-m", path, "--json").json
+    assert report["ranking_loss"] == pytest.approx(label_ranking_loss(true, estimator.decision_function(X)))
+    assert report["log_loss"] == pytest.approx(log_loss(true.ravel(), estimator.predict_proba(X).ravel()))
+
+
+def test_the_most_probable_label_of_each_row_is_explained(data, model):
+    explained = [json.loads(line) for line in succeed("explain", data, "-m", model, "--json").out.splitlines()]
+    top = succeed("predict", data, "-m", model, "--top", "1", "--jsonl").out.splitlines()
+    assert len(explained) == len(top) == 500
+    for found, answer in zip(explained, map(json.loads, top), strict=True):
+        assert f"'{found['label']}'" in repr(answer)
+        assert found["rival"] is None
+        parts = [found["intercept"], found["others"], *(item["contribution"] for item in found["contributions"])]
+        assert sum(parts) == pytest.approx(found["margin"], abs=1e-9)
+    assert ", not " not in succeed("explain", data, "-m", model).out
+
+
+def test_algorithm_and_epochs_are_chosen_on_request(data, tmp_path):
+    words = ["train", data, "--multilabel", "--seed", "3"]
+    report = succeed(*words, "-m", tmp_path / "a.npz", "-a", "auto", "--json").json
+    assert len(report["race"]) == 10
+    chosen = model_file.load(tmp_path / "a.npz")
+    assert chosen.multilabel
+    out = succeed(*words, "-m", tmp_path / "b.npz", "-a", "auto").out
+    command = next(line for line in out.splitlines() if "without a race" in line).split("cwlearn ", 1)[1]
+    succeed(*shlex.split(command))
+    assert numbers(model_file.load(tmp_path / "b.npz")) == numbers(chosen)
+    assert succeed(*words, "-m", tmp_path / "c.npz", "--json").json["race"] is None
+    report = succeed(*words, "-m", tmp_path / "d.npz", "-a", "cw", "--epochs", "auto", "--json").json
+    assert [entry["algorithm"] for entry in report["race"]] == ["cw"]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--multilabel", "--epochs", "auto"], "--epochs auto is not for --multilabel"),
         (["--multilabel", "--class-weight", "balanced"], "--class-weight is for one label a row"),
         (["--multilabel", "--covariance", "full"], "need --covariance diagonal"),
         (["--multilabel", "--task", "regression"], "a regression has none"),

@@ -178,8 +178,8 @@ def test_other_labels_are_refused(labels, words):
     ("classifier", "words"),
     [
         (KernelAROWClassifier(), "linear classifier"),
-        (AutoClassifier(), "must name a rule"),
-        (AROWClassifier(epochs="auto"), "`epochs` must be a number"),
+        (AutoClassifier(class_weight="balanced"), "class_weight"),
+        (AutoClassifier(budget=0), "budget"),
         (AROWClassifier(covariance="full"), "covariance='diagonal'"),
         (AROWClassifier(class_weight="balanced"), "class_weight"),
         (AROWClassifier(class_weight={1: 2.0}), "class_weight"),
@@ -189,6 +189,56 @@ def test_other_labels_are_refused(labels, words):
 def test_classifiers_that_cannot_are_refused(classifier, words):
     with pytest.raises((TypeError, ValueError), match=words):
         MultiLabelClassifier(classifier).fit(X, Y)
+
+
+def test_epochs_are_chosen_by_wrong_decisions_on_all_labels():
+    chosen = model(epochs="auto").fit(X, Y)
+    epochs = chosen._learner.training.epochs
+    assert epochs in (1, 2, 3, 5, 10, 20)
+    assert np.array_equal(chosen.coef_, model(epochs=epochs).fit(X, Y).coef_)
+
+
+def test_a_race_chooses_the_rule_of_all_labels(tmp_path):
+    raced = MultiLabelClassifier(AutoClassifier(random_state=0)).fit(X, Y)
+    assert len(raced.race_) == 10
+    assert raced.race_[0]["error"] == min(entry["error"] for entry in raced.race_)
+    raced.save(tmp_path / "m.npz")
+    winner = cwlearn.load(tmp_path / "m.npz").classifier.set_params(random_state=0)
+    assert np.array_equal(MultiLabelClassifier(winner).fit(X, Y).coef_, raced.coef_)
+    raced.partial_fit(X[:10], Y[:10])  # goes on with the winner
+    assert raced.fit(X, Y).race_[0]["algorithm"] == winner._rule.name
+    with pytest.raises(ValueError, match="`partial_fit` needs a rule"):
+        MultiLabelClassifier(AutoClassifier()).partial_fit(X, Y)
+
+
+def test_files_race_as_matrices_do(tmp_path):
+    lines = []
+    for row, has in zip(X, Y, strict=True):
+        entries = " ".join(f"{column}:{float(value)!r}" for column, value in zip(row.indices, row.data, strict=True))
+        lines.append(f"{','.join(map(str, np.flatnonzero(has)))} {entries}\n")
+    (tmp_path / "a.svm").write_text("".join(lines))
+    for classifier in (AutoClassifier(random_state=0), PassiveAggressiveClassifier(epochs="auto", random_state=0)):
+        fitted = MultiLabelClassifier(clone(classifier)).fit(X.sorted_indices(), Y)
+        trained = cwlearn.train(tmp_path / "a.svm", MultiLabelClassifier(classifier), n_features=30)
+        assert np.array_equal(trained.coef_, fitted.coef_)
+
+
+@pytest.mark.parametrize("n_labels", [1, 5])
+@pytest.mark.parametrize("classifier", [AROWClassifier(), PassiveAggressiveClassifier(), CWClassifier(average=True)])
+def test_the_most_probable_label_is_explained_as_its_own_classifier_would(classifier, n_labels):
+    classifier.set_params(random_state=0, dtype="float64")
+    fitted = MultiLabelClassifier(classifier).fit(X, Y[:, :n_labels])
+    for row in (0, 7, 50):
+        found, chances = fitted.explain(X[row]), fitted.predict_proba(X[row])[0]
+        label = int(chances.argmax())
+        assert (found.label, found.rival) == (label, None)
+        assert found.probability == pytest.approx(chances[label], abs=1e-12)
+        binary = clone(classifier).fit(X, Y[:, label]).explain(X[row])
+        sign = 1 if binary.label else -1
+        assert found.margin == pytest.approx(sign * binary.margin, abs=1e-9)
+        assert found.evidence == pytest.approx(binary.evidence, abs=1e-9)
+        amounts = {item.column: sign * item.amount for item in binary.contributions}
+        assert {item.column: item.amount for item in found.contributions} == pytest.approx(amounts, abs=1e-12)
 
 
 def test_sample_weights_of_0_leave_rows_out():

@@ -77,6 +77,25 @@ def test_every_format_of_documents_gives_the_same_model(format, tmp_path):
     assert numbers(learner) == numbers(other)
 
 
+def as_vw(sets):
+    """Lines with and without labels, an importance and a tag, as Vowpal Wabbit's multilabel_oaa takes them."""
+    heads = (",".join(labels) + (" 2 'tag" if labels and row % 3 == 1 else "") for row, labels in enumerate(sets))
+    lines = (f"{head} |n {text} w:0.5\n" for head, text in zip(heads, TEXTS, strict=True))
+    return "".join(lines).encode()
+
+
+def test_each_label_of_vowpal_wabbit_lines_is_learned_as_a_label_alone_is(tmp_path):
+    learner = trained(written(tmp_path / "a", 4 * as_vw(SETS_OF_TEXTS)), reading=Reading(format="vw"))
+    assert learner.label_names == ["a", "b", "c"]
+    for number, label in enumerate(learner.label_names):
+        heads = [["1" if label in labels else "0"] for labels in SETS_OF_TEXTS]
+        lines = 4 * as_vw(heads)
+        alone = Run(
+            [written(tmp_path / label, lines)], rules.AROW(), Training(epochs=2, random_state=3), Reading(format="vw")
+        ).train()
+        assert np.array_equal(learner.state.cells[:, :, number], alone.state.cells)
+
+
 def svmlight(n_rows=300, n_labels=12, seed=0):
     """Lines of rows whose labels depend on their features; the last label first comes late."""
     rng = np.random.default_rng(seed)
@@ -188,7 +207,8 @@ def test_a_json_label_has_a_flaw_if_and_only_if_the_splitter_refuses_it(value):
         ("a.jsonl", b'{"text": "x", "labels": ["a"]}\n', "did you mean 'labels'"),
         ("a.csv", b'text,label\nx,"a,,b"\n', "a.csv:2:1: expected a label, found nothing"),
         ("a.ft", b"__label__a __label__ x\n", "a.ft:1:1: expected a label, found nothing"),
-        ("a.vw", b"1 | a\n", "lines of Vowpal Wabbit have one label"),
+        ("a.vw", b"1 | a\n1,,3 | a\n", "a.vw:2:1: expected a label, found nothing"),
+        ("a.vw", b"1, | a\n", "a.vw:1:1: expected a label, found nothing"),
     ],
 )
 def test_odd_labels_are_refused_with_their_place(name, text, message, tmp_path):
