@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from cwlearn.cli.common import check_paths, name_function
 from cwlearn.cli.flags import checked
 from cwlearn.cli.scoring import add_data_flags, batches_to_score, load_for_scoring
-from cwlearn.core.explaining import TOP, Explanation
+from cwlearn.core.explaining import LONGEST_ON_PAGE, TOP, Explanation
 from cwlearn.core.parameters import COUNT
 from cwlearn.core.states.base import LinearState
 from cwlearn.errors import UsageError, shown
@@ -51,11 +51,13 @@ def run(arguments: argparse.Namespace) -> None:
         raise UsageError("--html and --json are two forms of the same: give one of them")
     if arguments.html is not None:
         check_writable(arguments.html)
-    found = _explanations(arguments)
+    colored = arguments.html is None and not arguments.json and uses_color()
+    found = _explanations(
+        arguments, in_pieces=LONGEST if colored else LONGEST_ON_PAGE if arguments.html is not None else 0
+    )
     if arguments.html is not None:
         _write_page(arguments, found)
         return
-    colored = uses_color()
     for source, line, explanation in found:
         if arguments.json:
             put_json({"source": source, "line": line, **explanation.record()})
@@ -68,7 +70,7 @@ def uses_color() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def _explanations(arguments: argparse.Namespace) -> Iterator[tuple[str, int, Explanation]]:
+def _explanations(arguments: argparse.Namespace, *, in_pieces: int) -> Iterator[tuple[str, int, Explanation]]:
     """Every row of the data, with its file and line."""
     learner = load_for_scoring(arguments)
     if not isinstance(learner.state, LinearState):
@@ -77,7 +79,7 @@ def _explanations(arguments: argparse.Namespace) -> Iterator[tuple[str, int, Exp
     labelled = not arguments.no_labels
     for batch, rows in batches_to_score(learner, arguments, labelled=labelled, needs_labels=False):
         for row in range(rows.n_rows):
-            explanation = explain_row_of_batch(learner, batch, row, rows, name_of, arguments.top)
+            explanation = explain_row_of_batch(learner, batch, row, rows, name_of, arguments.top, in_pieces=in_pieces)
             yield batch.chunk.source.name, batch.line_of(row), explanation
 
 

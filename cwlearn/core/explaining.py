@@ -17,6 +17,7 @@ from cwlearn.core.rows import Rows
 from cwlearn.core.states.base import LinearState
 from cwlearn.errors import shown
 
+LONGEST_ON_PAGE = 20_000  # characters of a document; a page of megabytes cannot be read
 LONGEST_NAME = 100  # characters of a word that are shown; it may have megabytes
 TOP = 10  # contributions that are shown, unless another number is given
 

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from cwlearn._version import __version__
-from cwlearn.core.explaining import Contribution, Explanation, brief, percent
+from cwlearn.core.explaining import LONGEST_ON_PAGE, Contribution, Explanation, brief, percent
 from cwlearn.utils.templates import environment
 
 LEVELS = 5  # shades; what is weaker than half a shade has none
-LONGEST = 20_000  # characters of a document; a page of megabytes cannot be read
 SPOKEN = 3  # from this shade on, a screen reader says for or against
 
 
@@ -101,7 +100,7 @@ def _line(item: Contribution, largest: float) -> Line:
 def _shades(explanation: Explanation) -> list[Shade]:
     largest = max((abs(piece.amount or 0.0) for piece in explanation.pieces), default=0.0) or 1.0
     shades: list[Shade] = []
-    left = LONGEST
+    left = LONGEST_ON_PAGE
     for text, amount in explanation.pieces:
         lines = text[:left].replace("\r\n", "\n").replace("\t", " ").split("\n")
         left -= len(text)

@@ -6,6 +6,7 @@ the text as it is written, with its capitals and accents; a test compares its co
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -22,11 +23,10 @@ SPACE = "␣"
 
 
 class Ngram(NamedTuple):
-    """An n-gram of a document: its column, the spans of its tokens, and how it is written there."""
+    """An n-gram of a document: its column, and the spans of its tokens in each place where it stands."""
 
     column: int
-    spans: tuple[Span, ...]
-    written: str
+    places: list[tuple[Span, ...]]
 
 
 class _Letters(NamedTuple):
@@ -41,20 +41,20 @@ class Document:
 
     def __init__(self, text: str, options: TextOptions, hash_bits: int) -> None:
         self.text = text
-        found = [*_ngrams(_prepared(text, options), options)]
-        columns = columns_of([name.encode() for name, _ in found], 1 << hash_bits)
-        write = self._words if options.analyzer == "word" else self._characters
-        self.ngrams = [
-            Ngram(column, tuple(span for span in spans if span != PADDING), write(spans))
-            for column, (_, spans) in zip(columns, found, strict=True)
-        ]
+        self._written = self._words if options.analyzer == "word" else self._characters
+        places: dict[str, list[tuple[Span, ...]]] = {}
+        for name, spans in _ngrams(_prepared(text, options), options):
+            places.setdefault(name, []).append(spans)
+        columns = columns_of([name.encode() for name in places], 1 << hash_bits)
+        self.ngrams = [*map(Ngram, columns, places.values())]
 
     def names(self) -> dict[int, str]:
-        """The n-grams of each column as they are written; those that share a column, with a bar between them."""
-        names: dict[int, dict[str, str]] = {}
-        for ngram in self.ngrams:
-            names.setdefault(ngram.column, {}).setdefault(ngram.written.casefold(), ngram.written)
-        return {column: " | ".join(by_form.values()) for column, by_form in names.items()}
+        """The n-grams of each column as they are first written; those that share a column, with a bar between them."""
+        names: dict[int, str] = {}
+        for column, places in self.ngrams:
+            written = self._written(places[0])
+            names[column] = f"{names[column]} | {written}" if column in names else written
+        return names
 
     def _words(self, spans: tuple[Span, ...]) -> str:
         return " ".join(self.text[start:stop] for start, stop in spans)
@@ -64,19 +64,24 @@ class Document:
         letters = (" " if span == PADDING else self.text[slice(*span)] for span in spans)
         return "".join(SPACE if letter.isspace() else letter for letter in letters)
 
-    def pieces(self, amounts: Mapping[int, float]) -> list[Piece]:
+    def pieces(self, amounts: Mapping[int, float], within: float = math.inf) -> list[Piece]:
         """The text in pieces, each with what it adds to the margin.
 
-        An amount is shared by all places where its n-grams stand, and there by their tokens.
+        An amount is shared by all places where its n-grams stand, and there by their tokens.  What stands behind the
+        first characters, as many as `within` says, is one piece.
         """
         counts: dict[int, int] = {}
-        for ngram in self.ngrams:
-            counts[ngram.column] = counts.get(ngram.column, 0) + 1
+        for column, places in self.ngrams:
+            counts[column] = counts.get(column, 0) + len(places)
         by_span: dict[Span, float] = {}
-        for column, spans, _ in self.ngrams:
-            for span in spans:
-                share = amounts.get(column, 0.0) / (counts[column] * len(spans))
-                by_span[span] = by_span.get(span, 0.0) + share
+        for column, places in self.ngrams:
+            amount = amounts.get(column, 0.0) / counts[column]
+            for spans in places:
+                tokens = [span for span in spans if span != PADDING]
+                for span in tokens:
+                    if span[0] >= within:
+                        break
+                    by_span[span] = by_span.get(span, 0.0) + amount / len(tokens)
         pieces, done = [], 0
         for (start, stop), amount in sorted(by_span.items()):
             if start > done:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,46 +28,46 @@ def explain_text(model: Learner, text: Any, top: int = TOP) -> Explanation:
     assert documents is not None
     if isinstance(text, Mapping):
         parser, chunk = chunk_of_records([text], documents, model.hash_bits, model.state.dtype)
-        return _explain_record(model, rows, parser, chunk, top, None)
-    written = text.decode() if isinstance(text, bytes) else text
-    return _explain_document(model, rows, Document(written, documents, model.hash_bits), {}, top, None)
+        document, names = _document_of_record(rows, parser, chunk)
+    else:
+        document = Document(text.decode() if isinstance(text, bytes) else text, documents, model.hash_bits)
+        names = document.names()
+    return explain(model, rows, _names_or_numbers(names), top, pieces_of=document.pieces)
 
 
 def explain_row_of_batch(
-    model: Learner, batch: Batch, row: int, rows: Rows, name_of: Callable[[int], str], top: int = TOP
+    model: Learner, batch: Batch, row: int, rows: Rows, name_of: Callable[[int], str], top: int, *, in_pieces: int
 ) -> Explanation:
-    """Explain a row of a file; `rows` are those of the batch, in the columns of the model."""
+    """Explain a row of a file; `rows` are those of the batch, in the columns of the model.
+
+    `in_pieces` says how many characters of its document are wanted in pieces.
+    """
     parser, place, only = batch.parser, batch.place_of(row), rows.part(row, row + 1)
     if isinstance(parser, DocumentParser):
         record = batch.chunk.text[place : parser.format.end_of_record(batch.chunk, place)].tobytes()
-        return _explain_record(model, only, parser, Chunk.of_lines(record, batch.chunk.source), top, model.label_names)
+        document, names = _document_of_record(only, parser, Chunk.of_lines(record, batch.chunk.source))
+        pieces_of = partial(document.pieces, within=in_pieces) if in_pieces else None
+        return explain(model, only, _names_or_numbers(names), top, labels=model.label_names, pieces_of=pieces_of)
     written = batch.rows.part(row, row + 1).indices
     if isinstance(parser, VwParser):
         line = Chunk.of_lines(batch.chunk.line_at(place), batch.chunk.source)
         names = _named(parser.names(line, Buffers(line.text), written.astype(np.int64)))
-        return explain(model, only, lambda column: names.get(column, str(column)), top, labels=model.label_names)
+        return explain(model, only, _names_or_numbers(names), top, labels=model.label_names)
     return explain(model, only, name_of, top, columns=written, labels=model.label_names)
 
 
-def _explain_record(
-    model: Learner, rows: Rows, parser: DocumentParser, chunk: Chunk, top: int, labels: list[str] | None
-) -> Explanation:
+def _document_of_record(rows: Rows, parser: DocumentParser, chunk: Chunk) -> tuple[Document, dict[int, str]]:
+    """The text of a record, and the names of all its columns, also of those from other fields."""
     names: dict[int, str] = {}
     if parser.format.extras:
         columns: NDArray[np.int64] = rows.indices.astype(np.int64)
         names = _named(parser.names(chunk, Buffers(chunk.text), columns))
     document = Document(parser.text_of(chunk), parser.options, parser.hash_bits)
-    return _explain_document(model, rows, document, names, top, labels)
+    return document, {**names, **document.names()}
 
 
-def _explain_document(
-    model: Learner, rows: Rows, document: Document, names: dict[int, str], top: int, labels: list[str] | None
-) -> Explanation:
-    """`names` are those of features that are not in the text."""
-    names = {**names, **document.names()}
-    return explain(
-        model, rows, lambda column: names.get(column, str(column)), top, labels=labels, pieces_of=document.pieces
-    )
+def _names_or_numbers(names: dict[int, str]) -> Callable[[int], str]:
+    return lambda column: names.get(column) or str(column)
 
 
 def _named(found: dict[int, dict[str, int]]) -> dict[int, str]:

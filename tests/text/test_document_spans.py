@@ -37,14 +37,18 @@ def test_columns_and_counts_are_those_that_are_learned(seed):
         document = Document(text, options, 12)
         counts = {}
         for ngram in document.ngrams:
-            counts[ngram.column] = counts.get(ngram.column, 0) + 1
+            counts[ngram.column] = counts.get(ngram.column, 0) + len(ngram.places)
         assert counts == dict(zip(hashed.indices.tolist(), hashed.values.tolist(), strict=True))
-        assert "".join(piece.text for piece in document.pieces(dict.fromkeys(counts, 1.0))) == text
+        pieces = document.pieces(dict.fromkeys(counts, 1.0))
+        assert "".join(piece.text for piece in pieces) == text
+        first = document.pieces(dict.fromkeys(counts, 1.0), within=5)
+        assert "".join(piece.text for piece in first) == text
+        assert first[:-1] == pieces[: len(first) - 1]
 
 
 def test_an_amount_is_shared_by_all_words_of_its_ngrams():
     document = Document("Big cat, big Cat", TextOptions(), 20)
-    column = next(ngram.column for ngram in document.ngrams if len(ngram.spans) == 2)  # big cat, twice
+    column = next(ngram.column for ngram in document.ngrams if len(ngram.places[0]) == 2)  # big cat, twice
     pieces = document.pieces({column: 8.0})
     assert [piece.amount for piece in pieces if piece.amount is not None] == [2.0, 2.0, 2.0, 2.0]
     assert set(document.names().values()) == {"Big", "cat", "Big cat", "cat big"}
