@@ -9,7 +9,7 @@ NORMS: dict[str | None, int]
 
 def weigh_rows(
     counts: NDArray[np.uint32],
-    n_documents: int,
+    documents: NDArray[np.int64],
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
     values: NDArray[Any],
@@ -20,10 +20,10 @@ def weigh_rows(
     norm: int,
     count: bool,
     weigh: bool,
-) -> int: ...
+) -> None: ...
 def weigh_before_and_after(
     counts: NDArray[np.uint32],
-    n_documents: int,
+    documents: NDArray[np.int64],
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
     before: NDArray[Any],
@@ -34,4 +34,4 @@ def weigh_before_and_after(
     counted: NDArray[np.uint8],
     room: NDArray[np.float64],
     norm: int,
-) -> int: ...
+) -> None: ...

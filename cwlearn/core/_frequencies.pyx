@@ -157,8 +157,7 @@ cdef inline void weigh_row(
 
 cdef int check_arrays(
     const int64_t[::1] indptr, const int32_t[::1] indices, const floating[::1] values, const floating[::1] extras,
-    const floating[::1] weighed, const double[::1] squares, const double[::1] room, int64_t n_features,
-    int64_t n_documents, int norm,
+    const floating[::1] weighed, const double[::1] squares, const double[::1] room, int64_t n_features, int norm,
 ) except -1:
     """Refuse rows that would reach beyond memory."""
     cdef Py_ssize_t row
@@ -168,8 +167,8 @@ cdef int check_arrays(
         raise ValueError("there must be an extra for each value, or none")
     if n_rows < 0 or squares.shape[0] < n_rows or values.shape[0] < nnz or weighed.shape[0] < nnz:
         raise ValueError("the arrays do not fit together")
-    if not 0 <= norm <= 2 or n_documents < 0:
-        raise ValueError("there is no such norm, or no such number of documents")
+    if not 0 <= norm <= 2:
+        raise ValueError("there is no such norm")
     for row in range(n_rows):
         if not 0 <= indptr[row] <= indptr[row + 1] <= nnz or indptr[row + 1] - indptr[row] > room.shape[0]:
             raise ValueError("the bounds of the rows are not sound")
@@ -178,26 +177,35 @@ cdef int check_arrays(
     return 0
 
 
+cdef int64_t number_of(const int64_t[::1] documents) except -1:
+    """The only number of an array.  It changes with the counts, so that no interruption of Python comes between."""
+    if documents.shape[0] != 1 or documents[0] < 0:
+        raise ValueError("there is no such number of documents")
+    return documents[0]
+
+
 def weigh_rows(
-    uint32_t[::1] counts, int64_t n_documents, const int64_t[::1] indptr, const int32_t[::1] indices,
+    uint32_t[::1] counts, int64_t[::1] documents, const int64_t[::1] indptr, const int32_t[::1] indices,
     const floating[::1] values, const floating[::1] extras, floating[::1] weighed, double[::1] squares,
     double[::1] room, int norm, bint count, bint weigh,
 ):
-    """Count the features of rows, weigh their values, or both, row by row; return the number of documents.
+    """Count the features of rows, weigh their values, or both, row by row.
 
-    counts   the documents that have each feature
-    extras   empty, or what is added to each value in the end; then an entry without a value is no feature to count
-    weighed  gets the weighted values; it may be `values` itself
-    squares  get the squared lengths of the rows
-    room     for the values of the longest row
+    counts     the documents that have each feature
+    documents  their number
+    extras     empty, or what is added to each value in the end; then an entry without a value is no feature to count
+    weighed    gets the weighted values; it may be `values` itself
+    squares    get the squared lengths of the rows
+    room       for the values of the longest row
 
     A value is multiplied by ln((1 + n) / (1 + count)) + 1, as in scikit-learn, with the n documents so far; then the
     row is divided by its norm.
     """
     cdef Py_ssize_t row
     cdef Py_ssize_t n_rows = indptr.shape[0] - 1
+    cdef int64_t n_documents = number_of(documents)
     cdef Weighing s
-    check_arrays(indptr, indices, values, extras, weighed, squares, room, counts.shape[0], n_documents, norm)
+    check_arrays(indptr, indices, values, extras, weighed, squares, room, counts.shape[0], norm)
     s = Weighing(NULL, know_logarithms(2 + n_documents + (n_rows if count else 0)), norm, count, weigh)
     if counts.shape[0]:
         s.counts = &counts[0]
@@ -208,11 +216,11 @@ def weigh_rows(
                 &s, indices, values, extras, weighed, squares, room, row, indptr[row],
                 indptr[row + 1] - indptr[row], n_documents,
             )
-    return n_documents
+    documents[0] = n_documents
 
 
 def weigh_before_and_after(
-    uint32_t[::1] counts, int64_t n_documents, const int64_t[::1] indptr, const int32_t[::1] indices,
+    uint32_t[::1] counts, int64_t[::1] documents, const int64_t[::1] indptr, const int32_t[::1] indices,
     floating[::1] before, double[::1] squares_before, floating[::1] after, double[::1] squares_after,
     const floating[::1] extras, const uint8_t[::1] counted, double[::1] room, int norm,
 ):
@@ -222,9 +230,10 @@ def weigh_before_and_after(
     """
     cdef Py_ssize_t row, start, n
     cdef Py_ssize_t n_rows = indptr.shape[0] - 1
+    cdef int64_t n_documents = number_of(documents)
     cdef Weighing alone, with_itself
-    check_arrays(indptr, indices, before, extras, before, squares_before, room, counts.shape[0], n_documents, norm)
-    check_arrays(indptr, indices, after, extras, after, squares_after, room, counts.shape[0], n_documents, norm)
+    check_arrays(indptr, indices, before, extras, before, squares_before, room, counts.shape[0], norm)
+    check_arrays(indptr, indices, after, extras, after, squares_after, room, counts.shape[0], norm)
     if counted.shape[0] < n_rows:
         raise ValueError("the arrays do not fit together")
     alone = Weighing(NULL, know_logarithms(2 + n_documents + n_rows), norm, False, True)
@@ -239,4 +248,4 @@ def weigh_before_and_after(
             if counted[row]:
                 n_documents += 1
                 weigh_row(&with_itself, indices, after, extras, after, squares_after, room, row, start, n, n_documents)
-    return n_documents
+    documents[0] = n_documents

@@ -23,8 +23,17 @@ class Frequencies:
 
     def __init__(self, n_features: int, norm: str | None) -> None:
         self.counts: NDArray[np.uint32] = np.zeros(n_features, np.uint32)
-        self.n_documents = 0
+        self._documents: NDArray[np.int64] = np.zeros(1, np.int64)
         self._norm = NORMS[norm]
+
+    @property
+    def n_documents(self) -> int:
+        """How many documents were counted."""
+        return int(self._documents[0])
+
+    @n_documents.setter
+    def n_documents(self, number: int) -> None:
+        self._documents[0] = number
 
     def count(self, rows: Rows) -> None:
         """Count the features of rows."""
@@ -54,8 +63,8 @@ class Frequencies:
     def weigh_one(self, row: Rows, count: bool) -> NDArray[Any]:
         """The weighted values of one row without extras, in the place of its own values; `count` counts it first."""
         values = row.values
-        self.n_documents = weigh_rows(
-            self.counts, self.n_documents, row.indptr, row.indices, values, values[:0], values,
+        weigh_rows(
+            self.counts, self._documents, row.indptr, row.indices, values, values[:0], values,
             row.squares, np.empty(len(values) + 1), self._norm, count, True,
         )  # fmt: skip
         return values
@@ -69,8 +78,8 @@ class Frequencies:
         indices = np.asarray(rows.indices, np.int32)
         extras = np.empty(0, rows.values.dtype) if rows.extras is None else rows.extras
         room = np.empty(max(1, rows.longest))
-        self.n_documents = weigh_before_and_after(
-            self.counts, self.n_documents, rows.indptr, indices, *copies[0], *copies[1], extras,
+        weigh_before_and_after(
+            self.counts, self._documents, rows.indptr, indices, *copies[0], *copies[1], extras,
             (counted == 1).view(np.uint8), room, self._norm,
         )  # fmt: skip
         before, after = (Rows(rows.indptr, indices, *copy, rows.n_features, rows.weights) for copy in copies)
@@ -82,8 +91,8 @@ class Frequencies:
         room = np.empty(max(1, rows.longest))
         indices = np.asarray(rows.indices, np.int32)
         extras = np.empty(0, values.dtype) if rows.extras is None else rows.extras
-        self.n_documents = weigh_rows(
-            self.counts, self.n_documents, rows.indptr, indices, values, extras, weighed, squares, room, self._norm,
+        weigh_rows(
+            self.counts, self._documents, rows.indptr, indices, values, extras, weighed, squares, room, self._norm,
             count, weigh,
         )  # fmt: skip
         extras_left = None if weigh else rows.extras

@@ -179,12 +179,13 @@ class TextClassifier(ClassifierMixin, BaseEstimator, OneRowClassifier):  # type:
         """Learn from one text and its label, as `partial_fit` does; `fit` or `partial_fit` comes first."""
         classifier, learner = self._fitted, self._learner
         self._check_fields(classifier)
-        parts = parts_of_text(text, learner, count=True)
+        frequencies, learned = learner.frequencies, learner.n_learned
+        counted = 0 if frequencies is None else frequencies.n_documents
         try:
-            classifier._learn_parts(parts, label)
-        except Exception:
-            if learner.frequencies is not None:
-                learner.frequencies.forget(row_of_text(text, learner))
+            classifier._learn_parts(parts_of_text(text, learner, count=True), label)
+        except BaseException:  # an interruption, too: a text is counted and learned, or neither
+            if frequencies is not None and frequencies.n_documents > counted and learner.n_learned == learned:
+                frequencies.forget(row_of_text(text, learner))
             raise
         return self
 

@@ -172,6 +172,12 @@ OPERATIONS = [
         "learn_one", lambda folder: fitted(cwlearn.AROWClassifier()), lambda model: model.learn_one(X[30], Y[30]), saved
     ),
     Operation(
+        "learn_one, a text",
+        lambda folder: fitted(cwlearn.TextClassifier(cwlearn.AROWClassifier()), TEXTS, list("ab" * 20)),
+        lambda model: model.learn_one(TEXTS[30], "b"),
+        saved,
+    ),
+    Operation(
         "partial_fit, texts",
         lambda folder: fitted(cwlearn.TextClassifier(cwlearn.AROWClassifier()), TEXTS, list("ab" * 20)),
         lambda model: model.partial_fit(TEXTS[20:], list("ab" * 10)),
