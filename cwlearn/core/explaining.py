@@ -49,9 +49,9 @@ class Explanation:
     `contributions`.
 
     `probability` is the calibrated chance of the label, and `baseline` is what it would be if the row had no features.
-    `evidence` is the part of the uncertainty about the row that learning has removed, from 0 to 1: 1 minus the variance
-    of the margin over that before the first row; if the rule has no variances, the part of the row's squared length
-    whose weights are not 0.
+    `evidence` is the part of the uncertainty about the row's features that learning has removed, from 0 to 1: 1 minus
+    the sum of their variances in the margin over that before the first row; if the rule has no variances, the part of
+    the row's squared length whose weights are not 0.  The intercept is left out: it knows nothing of the row.
     """
 
     label: Any
@@ -216,7 +216,7 @@ def explain(
         contributions,
         probability,
         baseline,
-        _evidence(model, rows, spread, amounts[1:]),
+        _evidence(model, rows, amounts[1:], variances[1:]),
         tuple(pieces_of(by_column)) if pieces_of else (),
         int(top),
     )
@@ -283,11 +283,10 @@ def _chances(
     return probability, baseline
 
 
-def _evidence(model: Model, rows: Rows, spread: float, amounts: NDArray[np.float64]) -> float:
-    values = rows.values.astype(np.float64)
+def _evidence(model: Model, rows: Rows, amounts: NDArray[np.float64], variances: NDArray[np.float64]) -> float:
+    squares = rows.values.astype(np.float64) ** 2
+    whole, known = float(squares.sum()), float(squares[amounts != 0].sum())
     if model.rule.second_order:
-        blocks = 2 if model.several else 1
-        before = blocks * model.state.initial_variance * float(rows.squares[0] + model.bias**2)
-        return min(max(1 - spread / before, 0.0), 1.0) if before > 0 else 0.0
-    squares = float(values @ values)
-    return float(values[amounts != 0] @ values[amounts != 0]) / squares if squares > 0 else 0.0
+        whole *= model.state.initial_variance * (2 if model.several else 1)  # two labels have weights in the margin
+        known = whole - float(variances.sum())
+    return min(max(known / whole, 0.0), 1.0) if whole > 0 else 0.0

@@ -92,9 +92,10 @@ def test_the_baseline_is_the_chance_of_a_row_without_features():
     assert empty.probability == pytest.approx(empty.baseline)
 
 
-def test_evidence_grows_with_what_was_learned_of_a_row():
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_evidence_grows_with_what_was_learned_of_a_row(fit_intercept):
     X = sparse.csr_matrix([[1.0, 0, 0], [0, 1.0, 0]] * 20)
-    model = AROWClassifier(fit_intercept=False, random_state=0).fit(X, [0, 1] * 20)
+    model = AROWClassifier(fit_intercept=fit_intercept, random_state=0).fit(X, [0, 1] * 20)
     seen, half, unseen = (model.explain(row).evidence for row in ({0: 1.0}, {0: 1.0, 2: 1.0}, {2: 1.0}))
     assert unseen == 0 < half < seen < 1
 
