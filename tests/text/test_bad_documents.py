@@ -348,6 +348,12 @@ def test_w21_the_format_that_is_named_reads_the_file(tmp_path):
         ),
         ('label,"text', [], "1:7: expected a closing quote for this one, found none"),
         ("a,b", ["--no-header"], "1:1: expected a field 'label' in the first line, found 1, 2"),
+        (
+            "good,a fine film",
+            [],
+            "1:1: expected a field 'label' in the header, found good, a fine film; if the first line is no "
+            "header, give --no-header, and numbers of columns as --text and --label",
+        ),
     ],
 )
 def test_w22_a_header_without_the_fields_is_refused(header, words, message, tmp_path):
