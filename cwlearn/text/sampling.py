@@ -15,7 +15,7 @@ SAMPLE_PIECES = 32  # which lie all over the files
 def sampled(sources: Iterable[Source], format: str = AUTO) -> list[Source]:
     """Pieces from all over the files, if these are large; of a file that cannot be cut, its beginning.
 
-    A compressed file is left as it is.
+    A piece ends anywhere, and leaves out its last record.  A compressed file is left as it is.
     """
     sources = list(sources)
     size = total_size(sources) or 0
@@ -25,6 +25,7 @@ def sampled(sources: Iterable[Source], format: str = AUTO) -> list[Source]:
     for source in sources:
         wanted = max(1, round(SAMPLE_PIECES * (source.size or 0) / size))
         for piece in cut(source, wanted, format):
-            stop = piece.start + int(part * (piece.size or 0)) if source.is_plain else None
-            pieces.append(Source(piece.path, piece.start, stop))
+            if source.is_plain:
+                piece = Source(piece.path, piece.start, piece.start + int(part * (piece.size or 0)), whole=False)
+            pieces.append(piece)
     return pieces
