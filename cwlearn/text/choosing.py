@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 
 import numpy as np
@@ -23,10 +23,12 @@ from cwlearn.text.reader import Reader, Reading
 from cwlearn.text.resources import Resources
 from cwlearn.text.row_store import MemoryStore
 from cwlearn.text.sampling import sampled
-from cwlearn.text.sources import Paths, as_sources, total_size
+from cwlearn.text.sources import Paths, Source, as_sources, total_size
 from cwlearn.text.text_file import peek
 from cwlearn.utils.machine import free_memory
 
+MOST_BYTES = 1 << 25  # of a large text, from all over it
+HEAD_BYTES = 1 << 16  # which tell how long a row is
 PIPE_BYTES = 1 << 22  # of a text that can be read only once, its beginning
 MOST_NONZEROS = 1 << 23  # which a sample of long lines, or of a compressed text, may have too many of
 
@@ -110,13 +112,19 @@ def choose_by_text(
 def _sample(reader: Reader) -> Iterator[Batch]:
     """Batches from all over the text; of a pipe, its beginning, which can be read again."""
     if total_size(reader.sources) is not None:
-        reader.sources = sampled(reader.sources, reader.reading.format)
+        reader.sources = sampled(reader.sources, reader.reading.format, _bytes_of_rows(reader.sources))
         with closing(iter(reader)) as batches:
             yield from batches
     elif len(reader.sources) == 1:
         source = reader.sources[0]
         head = peek(source, PIPE_BYTES)
         yield from reader.of_lines(head[: head.rfind(b"\n") + 1], source)
+
+
+def _bytes_of_rows(sources: Sequence[Source]) -> int:
+    """About how many bytes have as many rows as a race takes at most; fewer if they are too many."""
+    head = sources[0].head(HEAD_BYTES)
+    return min(MOST_BYTES, MOST_ROWS * len(head) // max(1, head.count(b"\n")))
 
 
 def _without_weights(rows: Rows) -> Rows:

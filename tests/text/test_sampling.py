@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from cwlearn.core.text_options import TextOptions
-from cwlearn.text import sampling
+from cwlearn.text import choosing, sampling
 from cwlearn.text.reader import Reader
 from cwlearn.text.sources import Source
 from tests.text.document_cases import documents, written
@@ -60,7 +60,7 @@ def test_a_sample_ends_before_a_record_of_several_lines_that_it_cuts(tmp_path, m
 @pytest.mark.parametrize("suffix", ["svm", "jsonl", "csv", "ft"])
 def test_a_large_file_has_a_race(suffix, tmp_path, monkeypatch):
     path = large_file(tmp_path, suffix)
-    monkeypatch.setattr(sampling, "SAMPLE_BYTES", 10_000)
+    monkeypatch.setattr(choosing, "MOST_BYTES", 10_000)
     report = succeed("train", path, "-m", tmp_path / "m.npz", "--json").json
     assert report["rows"] >= 400
     assert len(report["race"]) > 1
