@@ -3,6 +3,7 @@
     python -m tests.proof.package_mutants                      all rooms
     python -m tests.proof.package_mutants core text.labels     a room, or modules
     python -m tests.proof.package_mutants --share 0.1          a tenth of the mutants, always the same ones
+    python -m tests.proof.package_mutants core --with text     the survivors in core, with the tests of another room
     python -m tests.proof.package_mutants --report             no work: the table of what the log has, and the survivors
 
 Each mutant is tried with those tests of its room (TESTS) that run its line, the fastest first, for `--seconds` at most.
@@ -127,8 +128,8 @@ class Coverage:
         return chosen
 
 
-def run_room(room: str, wanted: list[Trial], arguments: argparse.Namespace) -> None:
-    """Try those of a room, and log each result."""
+def run_with(room: str, wanted: list[Trial], arguments: argparse.Namespace) -> None:
+    """Try some with the tests of a room, and log each result."""
     servers = [Server(room) for _ in range(arguments.processes)]
     coverage = Coverage(arguments.log.with_suffix(f".{room or 'top'}.json"), servers[0])
     idle = list(servers)
@@ -141,7 +142,8 @@ def run_room(room: str, wanted: list[Trial], arguments: argparse.Namespace) -> N
             limit = 20 + 10 * sum(coverage.seconds[name] for name in names)
             answer = server.ask(**trial.request, tests=names, seconds=limit)
         idle.append(server)
-        result = "killed" if answer else "survived" if names else "not run"
+        run_before = results(arguments.log).get(trial.key) == "survived"
+        result = "killed" if answer else "survived" if names or run_before else "not run"
         line = json.dumps({"key": trial.key, "result": result, "by": answer})
         with arguments.log.open("a") as log:
             log.write(line + "\n")
@@ -198,6 +200,9 @@ def main() -> int:
     parser.add_argument("--log", type=Path, default=ROOT / "build/package_mutants.jsonl")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--again", action="store_true", help="try the survivors of the log again, after new tests")
+    parser.add_argument(
+        "--with", dest="others", choices=list(TESTS), help="room whose tests are tried on the survivors"
+    )
     parser.add_argument("--report", action="store_true")
     arguments = parser.parse_args()
     chosen = [trial for trial in trials() if zlib.crc32(trial.key.encode()) < arguments.share * 2**32]
@@ -209,11 +214,12 @@ def main() -> int:
     if not arguments.report:
         arguments.log.parent.mkdir(exist_ok=True)
         known = results(arguments.log)
+        survivors = [trial for trial in chosen if known.get(trial.key, "killed") != "killed" and not trial.reason]
+        new = [trial for trial in chosen if trial.key not in known]
+        wanted = survivors if arguments.others else [*new, *survivors] if arguments.again else new
         for room in TESTS:
-            wanted = [trial for trial in chosen if room_of(trial) == room]
-            wanted = [t for t in wanted if t.key not in known or (arguments.again and known[t.key] != "killed")]
-            if wanted:
-                run_room(room, wanted, arguments)
+            if there := [trial for trial in wanted if (arguments.others or room_of(trial)) == room]:
+                run_with(room, there, arguments)
     return int(report(chosen, arguments.log) > 0)
 
 
