@@ -207,6 +207,36 @@ def test_rows_with_weights_and_models_to_be_merged_leave_out_rules_that_cannot()
     assert len(options_of("regression", rows, AUTO, False)) == len(TARGETS)
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_strengths_follow_the_lengths_of_rows_and_the_initial_variance(several):
+    """AROW's r is a variance of a margin, the others' C its inverse; a prior variance shrinks as rows grow."""
+    dense = np.full((40, 4), 3.0)  # rows of squared length 36
+    training = Training(epochs=2, initial_variance=0.5, fit_intercept=False)
+    unit = 36 * (2 if several else 1)
+    weights = {-1.0: 2.0, 1.0: 1.0}
+    options = options_of("classification", as_rows(dense, np.float32), training, several, class_weight=weights)
+    assert len(options) == len(LABELS)
+    for candidate, (rule, own) in zip(LABELS, options, strict=True):
+        if candidate.strength == "initial_variance":
+            assert own.initial_variance == pytest.approx(candidate.multiple * 0.5 / unit, rel=0.01)
+        else:
+            assert own == training
+        if candidate.multiple != 1:
+            at_unit = unit * 0.5
+            expected = candidate.multiple * (at_unit if candidate.strength == "regularization" else 1 / at_unit)
+            assert getattr(rule, candidate.strength) == pytest.approx(expected, rel=0.01)
+        assert getattr(rule, "class_weight", weights) == weights
+
+
+@pytest.mark.parametrize("scale", [1e-60, 1e60])
+def test_rows_of_extreme_lengths_do_not_choose_the_strengths(scale):
+    rows = as_rows(np.full((4, 1), scale), np.float64)
+    options = options_of("regression", rows, Training(epochs=2, fit_intercept=False), False)
+    assert [rule.regularization for rule, _ in options] == [
+        "auto" if candidate.multiple == 1 else candidate.multiple for candidate in TARGETS
+    ]
+
+
 def test_weights_count_in_the_judgement():
     X, y = noise(200)
     weights = np.ones(len(y))
