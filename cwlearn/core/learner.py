@@ -23,6 +23,7 @@ from cwlearn.core.statistics import copy_of_counts, with_repeated
 from cwlearn.core.training import Plan, Training, check_class_weight, check_threshold, check_update
 from cwlearn.errors import DataError, listed
 from cwlearn.native import RoomForOne
+from cwlearn.utils.progress import bar_class
 
 # Work between two looks at signals and the progress bar, in nonzeros: long enough to cost nothing, short enough for
 # Ctrl-C.
@@ -287,9 +288,7 @@ def progress(total: int, learner: Learner) -> Iterator[Callable[[int], object]]:
     if not learner.training.verbose:
         yield lambda done: None
         return
-    from tqdm import tqdm
-
-    with tqdm(total=total, unit=" rows", unit_scale=True) as bar:
+    with bar_class()(total=total, unit=" rows", unit_scale=True) as bar:
 
         def advance(done: int) -> None:
             bar.update(done)
