@@ -74,7 +74,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator, OneRowClassifier):  # type:
         Remove accents from letters.
     stop_words : sequence of str, optional
         Words that are left out.
-    token_pattern : {``r"(?u)\b\w\w+\b"``, ``r"\S+"``}, default=``r"(?u)\b\w\w+\b"``
+    token_pattern : {``r"(?u)\b\w\w+\b"``, ``r"\S+"``}, default ``r"(?u)\b\w\w+\b"``
         What a word is: two or more letters or digits, or all that stands between white space.
     weighting : {"count", "binary", "log"}, default="log"
         Value of a feature: its count n, 1, or 1 + ln n.
