@@ -17,11 +17,13 @@ from cwlearn.core.model import Model
 from cwlearn.core.parameters import plain
 from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
-from cwlearn.core.states.base import ALL_FRESH, NONE, KernelRule, LinearState, copy_of_counts, scratch_of
+from cwlearn.core.states.base import ALL_FRESH, NONE, KernelRule, LinearState, scratch_of
 from cwlearn.core.states.diagonal import DiagonalState
+from cwlearn.core.statistics import copy_of_counts, with_repeated
 from cwlearn.core.training import Plan, Training, check_class_weight, check_threshold, check_update
 from cwlearn.errors import DataError, listed
 from cwlearn.native import RoomForOne
+from cwlearn.utils.progress import bar_class
 
 # Work between two looks at signals and the progress bar, in nonzeros: long enough to cost nothing, short enough for
 # Ctrl-C.
@@ -150,8 +152,8 @@ class Learner(Model):
         """Make `epochs` passes, shuffled or not, with a progress bar if `verbose`."""
         plan = Plan(self.rule, self.training, rows.n_rows)
         with progress(plan.total, self) as report:
-            for order, fresh, settled in plan.epochs(random_state):
-                self.learn(rows, targets, weights, order, report, fresh, settled, sets)
+            for epoch in plan.epochs(random_state):
+                self.learn(rows, targets, weights, epoch.order, report, *epoch[1:], sets=sets)
 
     def learn(
         self,
@@ -162,12 +164,13 @@ class Learner(Model):
         report: Callable[[int], object] = lambda done: None,
         fresh: NDArray[np.uint8] = ALL_FRESH,
         settled: bool = False,
+        repeated: bool = False,
         sets: LabelSets | None = None,
     ) -> None:
         """Make one pass over the rows in `order` (default: as they come); `report` gets the number of rows done.
 
-        `fresh` and `settled` are those of an `Epoch`: the scores of fresh rows show what a score is worth.  If rows may
-        have several labels, targets are numbers of `sets`.
+        `fresh`, `settled` and `repeated` are those of an `Epoch`: the scores of fresh rows show what a score is worth.
+        If rows may have several labels, targets are numbers of `sets`.
 
         A row that cannot be learned is an error that names it; the rows before it have been learned.  A second thread
         that learns with the same learner waits for its turn.
@@ -184,11 +187,13 @@ class Learner(Model):
             for start in range(0, len(order), block):
                 piece = order[start : start + block]
                 # Other threads read the old ones, and later the new ones, as a whole.
-                counts, known = copy_of_counts(self._counts), self._calibrations.copy()
+                before, counts, known = self._counts, copy_of_counts(self._counts), self._calibrations.copy()
                 try:
                     done = self.state.learn(rows, targets, weights, fresh, piece, rule, counts, sets, known)
                 finally:
                     self._counts, self._calibrations = counts, known
+                    if repeated:
+                        self._repeated = with_repeated(self._repeated, before, counts)
                 if done < len(piece):
                     raise self.not_finite(int(piece[done]))
                 report(done)
@@ -283,12 +288,10 @@ def progress(total: int, learner: Learner) -> Iterator[Callable[[int], object]]:
     if not learner.training.verbose:
         yield lambda done: None
         return
-    from tqdm import tqdm
-
-    with tqdm(total=total, unit=" rows", unit_scale=True) as bar:
+    with bar_class()(total=total, unit=" rows", unit_scale=True) as bar:
 
         def advance(done: int) -> None:
             bar.update(done)
-            bar.set_postfix(error=f"{learner.progressive_error():.4g}")
+            bar.set_postfix(error=learner.progressive_error_text())
 
         yield advance

@@ -29,8 +29,9 @@ from cwlearn.core.frequencies import FrequencySum
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import HOW, require
 from cwlearn.core.rule import Rule
-from cwlearn.core.states.base import NONE, LinearState, Statistics, new_statistics
+from cwlearn.core.states.base import NONE, LinearState
 from cwlearn.core.states.diagonal import DiagonalState
+from cwlearn.core.statistics import Statistics, new_statistics
 from cwlearn.core.text_options import TextOptions
 from cwlearn.core.training import BUILT_WITH, Training
 from cwlearn.errors import ModelError, listed

@@ -21,6 +21,7 @@ from cwlearn.core.rule import Rule
 from cwlearn.core.training import Training
 from cwlearn.estimators.base import Linear
 from cwlearn.estimators.classifier import LinearClassifier, Probabilistic, Weighted
+from cwlearn.utils.progress import bar_class
 
 
 class Racing(Linear):
@@ -191,7 +192,5 @@ def _progress(verbose: int) -> Iterator[Callable[[int], object]]:
     if not verbose:
         yield lambda done: None
         return
-    from tqdm import tqdm
-
-    with tqdm(desc="choosing", unit=" rows", unit_scale=True) as bar:
+    with bar_class()(desc="choosing", unit=" rows", unit_scale=True) as bar:
         yield bar.update

@@ -27,6 +27,7 @@ class Piece(NamedTuple):
     order: NDArray[np.int64] | None = None
     fresh: NDArray[np.uint8] = ALL_FRESH
     settled: bool = False
+    repeated: bool = False
 
 
 class MemoryStore:

@@ -112,7 +112,7 @@ class Run:
         return self.training.epochs == 1 and not self.training.shuffle
 
     def _learn(self, piece: Piece) -> None:
-        learner, (rows, labels, order, fresh, settled) = self.learner, piece
+        learner, (rows, labels, order, fresh, settled, repeated) = self.learner, piece
         assert learner is not None
         if self._rows_to_skip:
             order = np.arange(rows.n_rows) if order is None else order
@@ -133,7 +133,7 @@ class Run:
             if isinstance(self._store, DiskStore):
                 rows = learner.weighed(rows)
             with self.monitor.undisturbed():
-                learner.learn(rows, targets, weights, order, report, fresh, settled, sets)
+                learner.learn(rows, targets, weights, order, report, fresh, settled, repeated, sets)
         except DataError as error:
             if self._current is None or error.row is None:
                 raise

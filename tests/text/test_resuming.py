@@ -62,7 +62,12 @@ def test_resuming_counts_only_what_is_new(text, tmp_path):
     assert second["rows"] == 61
     assert statistics["rows"] == 5 * 61
     assert first["updates"] + second["updates"] == statistics["updates"]
-    assert second["progressive_error"] == second["mistakes"] / (3 * 61)
+    assert second["mistakes"] == statistics["mistakes"] - first["mistakes"]
+    assert statistics["repeated_rows"] == (1 + 2) * 61
+    again = succeed(
+        "train", text, "-m", tmp_path / "o.npz", "--resume", tmp_path / "m.npz", "--epochs", 1, "--shuffle", "--json"
+    ).json
+    assert second["progressive_error"] == again["progressive_error"] == again["mistakes"] / 61
     assert model_file.load(tmp_path / "m.npz").statistics["rows"] == 2 * 61
 
 
