@@ -64,9 +64,8 @@ def main() -> None:
 
         start = time.process_time()
         for file, cases in lists(options.published) if options.published else ():
-            tell(
-                f"{file}: {door.published(cases):,} of {len(cases):,} decimals are finite, all with the bits of the list"
-            )
+            count = door.published(cases)
+            tell(f"{file}: {count:,} of {len(cases):,} decimals are finite, all with the bits of the list")
         tell(f"{door.half_way(options.half_way, options.seed):,} decimals half way between two doubles: as by strtod")
         tell(f"{door.random_doubles(options.doubles, options.seed):,} random doubles: there and back")
         total = 0
