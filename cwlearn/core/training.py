@@ -99,8 +99,11 @@ class Plan:
     def __init__(self, rule: Rule, training: Training, n_rows: int) -> None:
         assert isinstance(training.epochs, int), "epochs are a number by now"
         self._n_rows, self._shuffle, self.n_epochs = n_rows, training.shuffle, training.epochs
-        self._holds_back = training.epochs > 1 and n_rows >= FEWEST_ROWS
-        self._first = max(1, training.epochs - rule.last_epochs) if self._holds_back else 0  # epoch of all rows
+        several = training.epochs > 1
+        # A prior knows all rows that it was made of, even if they are few, or learned once.
+        self._holds_back = rule.informed or (several and n_rows >= FEWEST_ROWS)
+        # The first epoch of all rows.
+        self._first = max(1, training.epochs - rule.last_epochs) if self._holds_back and several else 0
 
     @property
     def total(self) -> int:
@@ -123,7 +126,11 @@ class Plan:
             return Epoch(order[~held[order]], np.zeros(len(numbers), np.uint8), False)
         if not self._holds_back:
             return Epoch(order, ALL_FRESH if epoch == 0 else np.zeros(len(numbers), np.uint8), False)
-        return Epoch(order, held.astype(np.uint8) if epoch == self._first else np.zeros(len(numbers), np.uint8), True)
+        return Epoch(
+            order,
+            held.astype(np.uint8) if epoch == self._first else np.zeros(len(numbers), np.uint8),
+            self.n_epochs > 1,
+        )
 
     def epochs(self, random_state: np.random.RandomState) -> Iterator[Epoch]:
         """All epochs of a training that has its rows in memory."""
