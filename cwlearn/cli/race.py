@@ -50,7 +50,7 @@ def race(
             arguments.seed,
             alone=not wants_race(arguments, None),
             shards=sharing.wanted,
-            merged=sharing.wanted and sharing.how != "l2",
+            how=sharing.how if sharing.wanted else None,
             report=bar.advance,
             budget=arguments.budget,
             several=several,
