@@ -14,9 +14,10 @@ from cwlearn._kernels import UPDATES
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.label_sets import LabelSets, check_multilabel
 from cwlearn.core.model import Model
+from cwlearn.core.naive_bayes import LabelCounts
 from cwlearn.core.parameters import plain
 from cwlearn.core.rows import Rows
-from cwlearn.core.rule import Rule
+from cwlearn.core.rule import EQUAL, Rule
 from cwlearn.core.states.base import ALL_FRESH, NONE, KernelRule, LinearState, scratch_of
 from cwlearn.core.states.diagonal import DiagonalState
 from cwlearn.core.statistics import copy_of_counts, with_repeated
@@ -36,6 +37,8 @@ EXACT_SWEEPS = 100  # the most iterations of the exact update; it seldom needs m
 class Learner(Model):
     """A model that learns, row by row."""
 
+    _has_prior = False  # that was made of all rows; a class attribute for pickles
+
     def reconfigure(self, rule: Rule, training: Training, kernel: KernelOptions | None = None) -> None:
         """Take over changed options.  Those that the state was built with cannot change any more."""
         with self.lock:
@@ -48,6 +51,7 @@ class Learner(Model):
                 "initial_variance": (self.state.initial_variance, rule.prior_variance(training.initial_variance)),
                 "dtype": (self.training.dtype, training.dtype),
                 "fit_intercept": (self.training.fit_intercept, training.fit_intercept),
+                "prior": (getattr(self.rule, "prior", EQUAL), getattr(rule, "prior", EQUAL)),
                 "average": (self.rule.averaged, rule.averaged),
                 "forgetting": (self.rule.half_life, rule.half_life),
                 "covariance": (self.rule.covariance, rule.covariance),
@@ -151,9 +155,41 @@ class Learner(Model):
     ) -> None:
         """Make `epochs` passes, shuffled or not, with a progress bar if `verbose`."""
         plan = Plan(self.rule, self.training, rows.n_rows)
+        if self.wants_prior:
+            counts = self.new_label_counts()
+            self.count_labels(counts, rows, targets, weights, ~plan.held_back(np.arange(rows.n_rows)))
+            self.set_prior(counts)
         with progress(plan.total, self) as report:
             for epoch in plan.epochs(random_state):
                 self.learn(rows, targets, weights, epoch.order, report, *epoch[1:], sets=sets)
+
+    @property
+    def wants_prior(self) -> bool:
+        """Whether all rows are to be counted before the first one is learned: see `naive_bayes`."""
+        return self.rule.informed and not self.n_learned
+
+    def new_label_counts(self) -> LabelCounts:
+        """Counts of no rows so far."""
+        return LabelCounts(self.state.n_features, len(self.classes))
+
+    def count_labels(
+        self,
+        counts: LabelCounts,
+        rows: Rows,
+        targets: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        counted: NDArray[np.bool_],
+    ) -> None:
+        """Count some of the rows, as they are given to `learn`; those of weight 0 are none."""
+        numbers = (targets if self.several else targets > 0).astype(np.int64)
+        counts.add(rows, numbers, counted & (weights > 0) if len(weights) else counted)
+
+    def set_prior(self, counts: LabelCounts) -> None:
+        """Begin with the prior of these rows."""
+        assert isinstance(self.state, DiagonalState)
+        with self.lock:
+            counts.put_into(self.state)
+            self._has_prior = True
 
     def learn(
         self,
@@ -255,6 +291,11 @@ class Learner(Model):
         return kernel_rule
 
     def _new_kernel_rule(self, settled: bool) -> KernelRule:
+        if self.wants_prior and not self._has_prior:
+            raise ValueError(
+                "`prior='naive-bayes'` counts all rows before it learns the first one, and these come bit by bit: "
+                "`fit` them, or begin with `prior='equal'`"
+            )
         return KernelRule(
             **self.rule.kernel_fields(),
             bias=self.bias,

@@ -285,6 +285,11 @@ def check_confidences(rule: Rule, how: str) -> None:
             f"models of {rule.name} cannot be merged: each holds gradients at weights of its own, whose sum belongs to "
             f"no weights"
         )
+    if rule.informed and how != "l2":
+        raise ModelError(
+            "models with `prior` began with variances of their own rows, which are no confidences of what they have "
+            "learned: 'l2' is the only way to merge them"
+        )
     if not rule.second_order and how != "l2":
         raise ModelError(f"models of {rule.name} have no confidences: 'l2' is the only way to merge them")
 

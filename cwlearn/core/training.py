@@ -100,8 +100,11 @@ class Plan:
     def __init__(self, rule: Rule, training: Training, n_rows: int) -> None:
         assert isinstance(training.epochs, int), "epochs are a number by now"
         self._n_rows, self._shuffle, self.n_epochs = n_rows, training.shuffle, training.epochs
-        self._holds_back = training.epochs > 1 and n_rows >= FEWEST_ROWS
-        self._first = max(1, training.epochs - rule.last_epochs) if self._holds_back else 0  # epoch of all rows
+        several = training.epochs > 1
+        # A prior knows all rows that it was made of, even if they are few, or learned once.
+        self._holds_back = rule.informed or (several and n_rows >= FEWEST_ROWS)
+        # The first epoch of all rows.
+        self._first = max(1, training.epochs - rule.last_epochs) if self._holds_back and several else 0
 
     @property
     def total(self) -> int:
@@ -124,7 +127,7 @@ class Plan:
             return Epoch(order[~held[order]], nothing, False, repeated)
         if not self._holds_back:
             return Epoch(order, nothing if repeated else ALL_FRESH, False, repeated)
-        return Epoch(order, held.astype(np.uint8) if epoch == self._first else nothing, True, repeated)
+        return Epoch(order, held.astype(np.uint8) if epoch == self._first else nothing, self.n_epochs > 1, repeated)
 
     def epochs(self, random_state: np.random.RandomState) -> Iterator[Epoch]:
         """All epochs of a training that has its rows in memory."""

@@ -81,7 +81,7 @@ class Racing(Linear):
 class AutoClassifier(Racing, Weighted, Probabilistic, LinearClassifier):
     """The classifier without knobs: it tries rules, parameters and numbers of epochs on the rows, and takes the best.
 
-    Ten candidates learn some of the rows and are judged by others; those that are clearly behind drop out, the rest
+    Twelve candidates learn some of the rows and are judged by others; those that are clearly behind drop out, the rest
     goes on to more epochs.  Up to some 4,000 rows all judge, in five folds; of more rows a fifth is enough.  The winner
     learns all rows.
 

@@ -144,6 +144,9 @@ MODES = {
     "balanced": ["--epochs", 2, "--class-weight", "balanced"],
     "several labels a row": ["--epochs", 1, "--multilabel"],
     "several labels a row, cache": ["--epochs", 3, "--multilabel", "--memory", SMALL],
+    "prior of all rows": ["-a", "arow", "--prior", "naive-bayes", "--epochs", 4],
+    "prior of all rows, one pass": ["-a", "scw", "--prior", "naive-bayes", "--epochs", 1],
+    "prior of all rows, cache": ["-a", "nherd", "--prior", "naive-bayes", "--epochs", 3, "--memory", SMALL],
     "gzip": ["--epochs", 1],
 }
 
