@@ -45,7 +45,7 @@ def choose_by_text(
     *,
     alone: bool = False,
     shards: bool = False,
-    merged: bool = False,
+    how: str | None = None,
     report: Callable[[int], object] = lambda rows: None,
     budget: float = DEFAULT_BUDGET,
     several: bool = False,
@@ -54,7 +54,7 @@ def choose_by_text(
 
     Of a large text, pieces from all over it are taken.  `rule` stands for the task and the weights of classes; if it is
     `alone`, it is the only candidate, and only its epochs are chosen.  Files that are `shards` may be bad ones.  If
-    models are to be `merged` by their confidences, candidates without any do not take part.  `report` gets the numbers
+    models are to be merged, `how` tells which candidates can be.  `report` gets the numbers
     of rows learned; `budget` limits the time.  Rows may have `several` labels.
     """
     known = labels_for(rule, labels, several=several)
@@ -94,9 +94,7 @@ def choose_by_text(
     if frequencies is not None and not in_one_pass:
         rows = frequencies.weigh(rows)
     learner = Learner(rule, training, known.values, 0, multilabel=several)
-    targets, weights = known.encode(store.labels, learner)
-    if rows.weights is not None:
-        weights = rows.weights * weights if len(weights) else rows.weights
+    targets, weights = known.encode_rows(rows, store.labels, learner)
     size = DiagonalState.nbytes(rows.n_features, blocks_of(len(learner.classes), several), reader.dtype, False)
     if size > (resources.memory or free_memory()):
         return None  # the training says so
@@ -106,7 +104,7 @@ def choose_by_text(
     )  # fmt: skip
     if alone:
         return race.choose([(rule, training)], random_state) if rows.n_rows >= FEWEST_ROWS else None
-    return choose(race, rule.task, training, getattr(rule, "class_weight", None), random_state, merged)
+    return choose(race, rule.task, training, getattr(rule, "class_weight", None), random_state, how)
 
 
 def _sample(reader: Reader) -> Iterator[Batch]:
