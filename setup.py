@@ -38,6 +38,8 @@ KERNEL_FLAGS = ["-fno-inline-functions", "-fno-inline-functions-called-once"]
 KERNEL_PARTS = [
     "_answers.pxi",
     "_averages.pxd",
+    "_binary_row.h",
+    "_binary_row.pxd",
     "_calibration.pxd",
     "_cells.pxd",
     "_exact_labels.pxi",
@@ -50,6 +52,8 @@ KERNEL_PARTS = [
     "_margins.pxi",
     "_moves.h",
     "_one_row.pxi",
+    "_prefetch.h",
+    "_row.h",
     "_rules.pxd",
     "_scores.h",
     "_squares.pxd",
