@@ -1,6 +1,6 @@
 """How good the defaults for documents are: against scikit-learn's TfidfVectorizer and its linear classifiers.
 
-    python -m bench text_quality [--sets NAME,...] [--markdown FILE] [--json FILE]
+    python -m bench text_quality [--sets NAME,...] [--variants] [--markdown FILE] [--json FILE]
 
 20 Newsgroups and Reuters have a given test part; the training documents are in a random order, and the errors are means
 over several orders.  The other sets, and the pairs of newsgroups with "folds" in their name, are tested in five random
@@ -188,10 +188,10 @@ def score(data: TextSet, predictions: Sequence[np.ndarray]) -> Score:
     return Score(sum(wrong), sum(map(len, tests)))
 
 
-def our_scores(name: str) -> dict[str, Score]:
+def our_scores(name: str, systems: Mapping[str, System]) -> dict[str, Score]:
     data = load(name)
     scores = {}
-    for title, system in (OURS | VARIANTS if is_choosing(name) else OURS).items():
+    for title, system in systems.items():
         found = []
         for seed, (train, test) in enumerate(data.splits):
             model = system.new(seed).fit(data.texts[train], data.labels[train])
@@ -276,12 +276,14 @@ def comparison_rows(ours: Scores, rivals: Scores) -> list[list[str]]:
 def main(words: Sequence[str]) -> None:
     parser = suite_parser("text_quality", __doc__)
     parser.add_argument("--sets", type=lambda text: text.split(","), default=list(SOURCES), help="default: all")
+    parser.add_argument("--variants", action="store_true", help="also change one option at a time")
     options = parser.parse_args(words)
     if unknown := {*options.sets} - {*SOURCES}:
         parser.error(f"unknown sets {', '.join(sorted(unknown))}: there are {', '.join(SOURCES)}")
     report = Report("text_quality", options)
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        parts = [pool.map(scores_of, options.sets) for scores_of in (rival_scores, our_scores)]
+        systems = [OURS | VARIANTS if options.variants and is_choosing(name) else OURS for name in options.sets]
+        parts = pool.map(rival_scores, options.sets), pool.map(our_scores, options.sets, systems)
         rivals, ours = (
             dict(zip(options.sets, tqdm(part, total=len(options.sets), unit="set", disable=None), strict=True))
             for part in parts
@@ -298,7 +300,7 @@ def main(words: Sequence[str]) -> None:
         if names := [name for name in options.sets if is_wanted(name)]:
             report.say(f"## {title}")
             report.table(["", *names], [*error_rows(ours, rivals, names, OURS), *rival_rows(rivals, names)])
-    if names := [name for name in options.sets if is_choosing(name)]:
+    if names := [name for name in options.sets if options.variants and is_choosing(name)]:
         report.say("## One option changed")
         report.table(["", *names], error_rows(ours, rivals, names, [UNCHANGED, *VARIANTS]))
     report.say("## The defaults against the best of scikit-learn")
