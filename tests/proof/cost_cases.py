@@ -61,7 +61,7 @@ JSON: dict[str, Callable[[int], bytes]] = {
     "a key again and again": repeated(b'"text": "b", ', b"{", b'"label": "a"}\n'),
     "keys of parts": repeated(b'"meta": {"title": 1}, ', b"{", b'"text": "a", "label": "a"}\n'),
     "a deep array": repeated(b"[", b'{"a": '),
-    "deep lines": repeated(b'{"a": ' + b"[" * 255 + b"]" * 255 + b', "text": "a", "label": "b"}\n'),
+    "deep lines": repeated(b'{"a": ' + b"[" * 40 + b"]" * 40 + b', "text": "a", "label": "b"}\n'),
     "escapes": in_json(r"\\\""),
     "surrogates": in_json(r"\ud83d\ude00"),
     "lone surrogates": repeated(rb'{"label": "a", "text": "\ud83d"}' + b"\n"),
