@@ -111,13 +111,15 @@ class Trial:
         end = time.monotonic() + seconds
 
         def work(name: str) -> None:
-            while time.monotonic() < end and not self.faults:
+            while not self.faults:
                 try:
                     getattr(self, name)()
                     with self._lock:
                         self.done[name] += 1
                 except BaseException as error:
                     self.faults.append(f"{name}: {type(error).__name__}: {error}")
+                if time.monotonic() > end:  # but once in any case
+                    break
 
         names = ["learn", "learn", "predict", "predict", "save", "pickle", "copy", "merge"]
         threads = [threading.Thread(target=work, args=[name]) for name in names]

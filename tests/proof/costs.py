@@ -84,8 +84,8 @@ def main() -> int:
             "# What texts cost",
             "",
             f"`python -m tests.proof.costs --size {options.size}`: instructions (callgrind) to read the text of each "
-            f"case in `tests/proof/cost_cases.py`, of {options.size:,} bytes and of four times as many; the last column is "
-            f"how many times as many that takes, without what any text takes. {faults} of {len(rows)} cases take more "
+            f"case in `tests/proof/cost_cases.py`, of {options.size:,} bytes and of four times as many; the last column "
+            f"is how many times as many that takes, without what any text takes. {faults} of {len(rows)} cases take more "
             f"than {MOST:g} times as many.",
             "",
             "| format | text | instructions | four times the text | ratio |",
