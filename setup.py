@@ -64,7 +64,7 @@ HASHER_PARTS = [
         for part in ("documents.pxi", "tables.pxi", "tokens.pxi", "ngrams.pxi", "columns.pxi", "names.pxi")
     ),
     *(f"text/_{part}" for part in ("growing.pxd", "murmur.pxd", "utf8.pxd")),
-    *(f"text/_{part}.h" for part in ("edges", "publishing", "sorting", "vectors", "word_hashes")),
+    *(f"text/_{part}.h" for part in ("edges", "publishing", "sorting", "tokens", "vectors", "word_hashes")),
 ]
 ROW_PARTS = ["text/_label_texts.pxi", "text/_parsed_rows.pxi", "text/_sorting.h"]
 RECORD_PARTS = [
