@@ -7,11 +7,16 @@ Pages of 256 code points are filled when a text first needs them.
 
 from __future__ import annotations
 
+import codecs
 import unicodedata
 from functools import cache
 from typing import Literal
 
+import numpy as np
+
 from cwlearn.text._hashing import PAGE_SIZE, SPACE, WORD, Tables
+
+PART = 1 << 16  # bytes
 
 Accents = Literal["ascii", "unicode"] | None
 
@@ -47,6 +52,16 @@ class Characters:
 def characters(lowercase: bool, strip_accents: Accents) -> Characters:
     """The tables, which are filled only once in a process."""
     return Characters(lowercase, strip_accents)
+
+
+def pages_of(text: bytes) -> list[int]:
+    """The pages of all characters of a text, by parts; what is no UTF-8 has none."""
+    decoder = codecs.getincrementaldecoder("utf-8")("ignore")
+    pages: set[int] = set()
+    for start in range(0, len(text), PART):
+        codes = np.frombuffer(decoder.decode(text[start : start + PART]).encode("utf-32-le"), "<u4")
+        pages.update(np.bincount(codes // PAGE_SIZE).nonzero()[0].tolist())
+    return sorted(pages)
 
 
 def _replacement(letter: str, folded: str) -> int | bytes:

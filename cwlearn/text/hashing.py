@@ -32,7 +32,7 @@ from cwlearn.text._hashing import (
     hash_documents,
     name_documents,
 )
-from cwlearn.text.characters import Accents, characters
+from cwlearn.text.characters import Accents, characters, pages_of
 
 __all__ = [
     "Documents",
@@ -286,12 +286,17 @@ class Hasher:
         max_bad: int,
     ) -> int:
         """Take `step` after step through the documents; return where it ended."""
+        begun_again = -1  # the document that lacked a page of the tables
         while True:
             status, number, detail = step(documents, number, stop)
             if status == DONE_ALL:
                 return number
             if status == NEEDS_PAGE:
                 self._characters.fill(detail)
+                if begun_again == number:  # and no more: a long text of many scripts would be gone through for each
+                    for page in pages_of(documents[number]):
+                        self._characters.fill(page)
+                begun_again = number
             elif status == HAS_SIGMA:
                 try:
                     lowered = documents_of([documents[number].decode().lower()])
