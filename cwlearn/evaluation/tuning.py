@@ -27,7 +27,7 @@ class Tuning:
     candidate: Candidate
     n_train_rows: int
     n_held_out_rows: int
-    tried: list[SettingResult]  # each setting, with its error after each epoch
+    tried: list[SettingResult]  # each setting, with its error after each epoch, and what its probabilities are worth
     fixed: dict[str, Any]  # the parameters that were not tuned
 
     @property
@@ -105,7 +105,8 @@ def tune(
         raise DataError(f"{name}: some labels have too few rows to train and validate")
     training_rows = TrainingRows(data_set, data_set.y, train)
     with one_core_each():
-        tried = try_settings(candidate, training_rows, validation, TrialSettings(epochs, seed), report=report)
+        settings = TrialSettings(epochs, seed)
+        tried = try_settings(candidate, training_rows, validation, settings, report=report, honesty=True)
     return Tuning(candidate, len(train), validation.stop, tried, candidate.fixed_parameters(data_set))
 
 
