@@ -84,6 +84,7 @@ def assert_alike(learner, reference, X, tolerance=1e-9):
         np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=tolerance * np.abs(expected).max())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rule", FULL, ids=rule_id)
 def test_agrees_with_a_dense_reference_over_2000_updates(rule):
     """CW, SCW and SOP stop earlier, when they make no mistakes any more."""
@@ -144,6 +145,7 @@ def test_equals_the_diagonal_covariance_if_rows_are_orthogonal(rule, n_labels):
     assert not np.any(off_diagonal)
 
 
+@pytest.mark.long
 def test_stays_positive_definite_over_a_million_updates():
     """Every row updates, so the covariance has a closed form to compare with: the inverse of I + X'X / r."""
     rng = np.random.default_rng(0)

@@ -186,6 +186,7 @@ def test_m02_every_truncation_is_found(saved):
             model_file.load(saved)
 
 
+@pytest.mark.long
 def test_m03_every_flipped_bit_is_found(saved):
     whole = saved.read_bytes()
     for place in range(len(whole)):

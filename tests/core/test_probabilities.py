@@ -19,6 +19,7 @@ from cwlearn.estimators.loading import CLASSIFIERS
 PROBABILISTIC = ["cw", "arow", "scw", "nherd", "sop", "logistic"]
 
 
+@pytest.mark.long
 def test_quadrature_is_exact_for_independent_scores():
     """The reference is adaptive quadrature, label by label.  Deviations have very different sizes."""
     rng = np.random.default_rng(0)

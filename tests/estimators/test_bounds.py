@@ -7,6 +7,8 @@ import pytest
 
 from cwlearn import AROWClassifier, AROWRegressor, CWClassifier, KernelAROWClassifier, bounds
 
+SEEDS = [*range(20), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(20, 100))]
+
 
 def random_run(seed, noise):
     """Rows on random scales, and labels of a random separator, some of them wrong."""
@@ -25,7 +27,7 @@ def arow_run(seed):
     return bounds.observe(model, X, y), separator * rng.uniform(0, 3)
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_arow_makes_no_more_mistakes_than_theorem_2_allows(seed):
     run, competitor = arow_run(seed)
     assert run.mistakes <= bounds.arow_bound(run, competitor)
@@ -42,7 +44,7 @@ def test_h13_the_bound_holds_where_labels_flip_in_mid_stream_and_where_half_are_
     assert len(y) // 8 < run.mistakes <= bounds.arow_bound(run, separator)
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_cw_makes_no_more_mistakes_than_theorem_4_allows(seed):
     rng, X, y, separator = random_run(seed, noise=0)
     if len(set(y)) < 2:

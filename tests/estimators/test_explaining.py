@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from cwlearn import AROWClassifier, AROWRegressor, KernelAROWClassifier, TextClassifier
+from cwlearn.core import explanation_page
 from cwlearn.core.explaining import explain, percent
 from cwlearn.core.explanation_page import page
 from cwlearn.core.learner import Learner
@@ -128,6 +130,42 @@ def test_what_is_shown_is_the_top_and_the_rest_is_named_as_a_sum():
     assert len(found.speaking_for) + len(found.speaking_against) == 2
     with pytest.raises(ValueError, match="top"):
         model.explain("win", top=0)
+
+
+def test_a_page_says_which_side_a_feature_is_on_and_what_the_intercept_adds():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))
+    model = AROWClassifier(random_state=0).fit(X, np.where(X @ [1.0, -1.0, 0.5] + 0.3 > 0, "yes", "no"))
+    found = model.explain(np.array([2.0, 1.0, 0.0]))
+    html = page("Title", [("", found)])
+    for side, word, items in (
+        ("for", "For yes", found.speaking_for),
+        ("against", "Against yes", found.speaking_against),
+    ):
+        (group,) = re.findall(rf'<tbody class="{side}">.*?</tbody>', html, re.DOTALL)
+        assert f">{word}<" in group
+        assert re.findall(r"--part: [\d.]+%\">([-+][\d.]+)<", group) == [f"{item.amount:+.4f}" for item in items] != []
+    (rest,) = re.findall(r'<tbody class="rest">.*?</tbody>', html, re.DOTALL)
+    names, amounts = re.findall(r'class="name">(.*?)<', rest), re.findall(r"<td>([-+].*?)<", rest)
+    assert names == ["(intercept)", "Margin"]
+    assert amounts == [f"{found.intercept:+.4f}", f"{found.margin:+.4f}"]
+    assert "(intercept)" in str(found)
+    target = AROWRegressor(random_state=0).fit(X, X @ [1.0, -1.0, 0.5]).explain(np.array([2.0, 1.0, 0.0]))
+    html = page("Title", [("", target)])
+    assert re.findall(r'<tbody class="(\w+)">\s*<tr><th scope="rowgroup" colspan="3">(\w+)<', html) == [
+        ("for", "More"),
+        ("against", "Less"),
+    ]
+
+
+def test_a_long_text_is_cut_on_its_page(monkeypatch):
+    monkeypatch.setattr(explanation_page, "LONGEST_ON_PAGE", 30)
+    model = TextClassifier(AROWClassifier(random_state=0)).fit(TEXTS, ["spam", "ham"] * 2)
+    html = model.explain(" ".join(TEXTS))._repr_html_()
+    (document,) = re.findall(r'<p class="document">.*?</p>', html)
+    assert document.endswith(" ...</p>")
+    shown = re.sub(r"<span.*?</span>|<.*?>", "", document).removesuffix(" ...")
+    assert shown == " ".join(TEXTS)[:30]
 
 
 def test_hostile_text_reaches_neither_terminal_nor_page_unescaped():

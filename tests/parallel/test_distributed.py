@@ -309,6 +309,7 @@ def die(*args):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.long
 def test_d03_workers_that_die_again_and_again_are_an_error_that_names_the_task(files, monkeypatch):
     from cwlearn.parallel import cluster
 

@@ -18,6 +18,8 @@ from cwlearn.errors import DataError
 from tests.text.document_cases import classifier, documents, everything, jsonl, written
 from tests.text_cases import fail, outcome_of, set_chunk_bytes, succeed, trained
 
+NO_TAB = "expected a label, a tab and text, found no tab; lines of text alone are `format='fasttext'`"
+
 GOOD = {
     "jsonl": b'{"text": "a fine film", "label": "good"}\n{"text": "a dull one", "label": "bad"}\n',
     "csv": b"label,text\ngood,a fine film\nbad,a dull one\n",
@@ -122,7 +124,7 @@ BAD_LINES = {
     "ft W08-label": (b"__label__go\0d a", 10, "expected a label of text, found a NUL byte in it (near 'go\\x00d')"),
     "ft W17-label": (b"__label__" + b"x" * 1025 + b" a", 10, LONG),
     "txt W03-none": (b"\ta text", 1, "expected a label before the tab, found nothing"),
-    "txt W03-no-tab": (b"no tab", 1, "expected a label, a tab and text, found no tab (near 'no tab')"),
+    "txt W03-no-tab": (b"no tab", 1, f"{NO_TAB} (near 'no tab')"),
     "txt W07-text": (b"good\t\xff", 6, "expected UTF-8, found byte 0xff"),
     "txt W07-label": (b"g\xff\ta", 2, "expected UTF-8, found byte 0xff"),
     "txt W17-label": (b"x" * 1025 + b"\ta", 1, LONG),
@@ -159,7 +161,8 @@ def test_a_bad_record_is_refused_with_its_place(name, tmp_path, monkeypatch):
             assert (caught.value.path, caught.value.line, caught.value.column) == (str(path), line, column)
     succeed("train", written(tmp_path / "b.jsonl", *documents(20)), "-m", tmp_path / "m.npz", "--quiet")
     before = (tmp_path / "m.npz").read_bytes()
-    assert fail("train", path, "-m", tmp_path / "m.npz") == f"cwlearn: error: {path}:{line}:{column}: {message}"
+    of_command = message.replace("`format='fasttext'`", "--format fasttext")
+    assert fail("train", path, "-m", tmp_path / "m.npz") == f"cwlearn: error: {path}:{line}:{column}: {of_command}"
     assert (tmp_path / "m.npz").read_bytes() == before
     if not name.startswith(("ft W03", "txt W03", "csv W03", "jsonl W03", "jsonl W02-label")) and "label" not in name:
         packed = tmp_path / f"c.{suffix}.gz"
@@ -348,6 +351,12 @@ def test_w21_the_format_that_is_named_reads_the_file(tmp_path):
         ),
         ('label,"text', [], "1:7: expected a closing quote for this one, found none"),
         ("a,b", ["--no-header"], "1:1: expected a field 'label' in the first line, found 1, 2"),
+        (
+            "good,a fine film",
+            [],
+            "1:1: expected a field 'label' in the header, found good, a fine film; if the first line is no "
+            "header, give --no-header, and numbers of columns as --text and --label",
+        ),
     ],
 )
 def test_w22_a_header_without_the_fields_is_refused(header, words, message, tmp_path):
