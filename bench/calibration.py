@@ -1,6 +1,7 @@
 """How honest probabilities are: log loss and calibration error on rows that were not learned.
 
     python -m bench calibration [--sets NAME,...] [--rows N] [--plots FOLDER] [--markdown FILE] [--json FILE]
+    python -m bench calibration --measured FILE,...    # join runs: the JSON files of others, instead of measuring
 
 Every data set is learned as raw counts and as rows of unit length, with right labels and with 10 % wrong ones (in the
 test rows, too, so that a probability of 0.9 is right where a model knows all).  Two thirds of the rows, at most --rows
@@ -10,12 +11,13 @@ calibration error of the predicted label in 15 bins.
 
 from __future__ import annotations
 
-import os
+import json
 import time
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,7 @@ from tqdm import tqdm
 from bench.calibration_cost import add_cost
 from bench.calibration_report import add_plots, add_report
 from bench.datasets import MULTICLASS, NAMES, load, scaled
-from bench.report import Report, positive, suite_parser
+from bench.report import CORES, Report, positive, suite_parser
 from cwlearn import (
     AROWClassifier,
     CWClassifier,
@@ -198,16 +200,26 @@ def tasks(names: Sequence[str], max_rows: int) -> list[Task]:
     return [Task(name, how, wrong, max_rows) for name in names for how in scales[name] for wrong in (0.0, 0.1)]
 
 
+def _measure(todo: list[Task]) -> list[Result]:
+    with ProcessPoolExecutor(CORES) as pool:
+        return [result for some in tqdm(pool.map(run, todo), total=len(todo), unit="set") for result in some]
+
+
+def _measured(files: list[str]) -> list[Result]:
+    records = (record for file in files for record in json.loads(Path(file).read_text())["results"])
+    return [Result(**{**record, "bins": tuple(map(tuple, record["bins"]))}) for record in records]
+
+
 def main(words: Sequence[str]) -> None:
     parser = suite_parser("calibration", __doc__, repeat=5)
     parser.add_argument("--sets", type=lambda text: text.split(","), default=[*NAMES, *MULTICLASS], help="default: all")
     parser.add_argument("--rows", type=positive(int), default=20_000, metavar="N", help="the most rows to learn")
     parser.add_argument("--plots", metavar="FOLDER", help="draw reliability diagrams in this folder")
+    parser.add_argument("--measured", type=lambda text: text.split(","), metavar="FILE,...", help="take these results")
     options = parser.parse_args(words)
     report = Report("calibration", options)
-    todo = tasks(options.sets, options.rows)
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        results = [result for some in tqdm(pool.map(run, todo), total=len(todo), unit="set") for result in some]
+    results = _measured(options.measured) if options.measured else _measure(tasks(options.sets, options.rows))
+    report.add_json("results", [asdict(result) for result in results])
     add_report(report, results, list(SOURCES))
     add_cost(report, options.repeat)
     if options.plots:

@@ -10,6 +10,10 @@ scaling).
 
 The scores of a young model say little about those of an older one.  So later rows count more: an observation's weight
 grows with the power `recency` of the number of rows before it, and no more than the last HORIZON rows count.
+
+What a score is worth goes with its size: of two labels relative to the mean square, since the scores of a young model
+grow and are worth no more for it.  A settled model and one of more labels keep the worth of a unit of the score instead
+(measured: docs/results/calibration.md).
 """
 
 from libc.math cimport copysign, exp, fabs, log, log1p, sqrt
@@ -42,6 +46,7 @@ cdef struct Pace:             # how much the newest row counts
     double share              # its share in a mean of all rows
     double growth             # of the variances before it is observed
     double noise_share        # its share in the noise
+    bint keeps_unit           # what is known stays the same per unit of the score, whatever the mean square
 
 # A weak prior: a score of average size is worth a probability of 0.88, give or take everything.
 cdef enum:
@@ -57,6 +62,7 @@ cdef enum:
     NOISE_ROWS = 100          # the noise begins as if of so many rows
     RANDOM_ROWS = 4           # so many had had a random label
     FAR = 36                  # exp(-FAR) is no part of 1
+    FEWEST_OF_SIZE = 32       # fewer scores do not tell their size
 
 
 cdef inline bint is_observed(const Calibration* known, uint64_t row, bint several) noexcept nogil:
@@ -97,13 +103,28 @@ cdef inline void begin(Calibration* known, bint settled) noexcept nogil:
     known.observed = smaller(known.observed + 1, HORIZON)
 
 
-cdef inline Pace pace_of(double observed, double recency) noexcept nogil:
+cdef inline Pace pace_of(double observed, bint settled, bint several) noexcept nogil:
     """How much the newest row counts, the `observed`th one."""
+    cdef double recency = 0.5 if settled else 2
     return Pace(
         larger((1 + recency) / (observed + recency), 1.0 / HORIZON),
         larger((observed - 1 + recency) / (observed - 1), 1 + 1.0 / HORIZON) if observed > 1 else 1,
         larger((1.0 + NOISE_RECENCY) / (observed + NOISE_RECENCY + NOISE_ROWS), 1.0 / HORIZON),
+        (settled or several) and observed > FEWEST_OF_SIZE,
     )
+
+
+cdef inline void count_square(Calibrator* c, double square, Pace pace) noexcept nogil:
+    """Count the square of a score."""
+    cdef double before = c.mean_square
+    cdef double ratio
+    c.mean_square += pace.share * (square - before)
+    if pace.keeps_unit and is_positive(before):
+        ratio = sqrt(c.mean_square / before)
+        if fabs(c.slope) * ratio < 1e12:    # else the scores are out of all proportion
+            c.slope *= ratio
+            c.slope_variance *= ratio * ratio
+            c.covariance *= ratio
 
 
 cdef inline void forget(Calibrator* c, double growth) noexcept nogil:
@@ -135,7 +156,7 @@ cdef inline void observe_margin(Calibrator* c, double score, double sign, double
     One step of Fisher's scoring for log p, p = noise / 2 + (1 - noise) sigmoid(m), m = sign (slope f + shift).
     """
     cdef double f, m, e, right, wrong, p, q, steepness, information, along_slope, along_shift, v, alpha, beta, limit
-    c.mean_square += pace.share * (score * score - c.mean_square)
+    count_square(c, score * score, pace)
     f = score / sqrt(c.mean_square) if is_positive(c.mean_square) else 0
     forget(c, pace.growth)
     along_slope = c.slope_variance * f + c.covariance
@@ -191,7 +212,6 @@ cdef inline void observe_two(
     Calibration* known, double m, double spread, double sign, double weight, bint settled,
 ) noexcept nogil:
     """A row of two labels with margin m (times the sign of its label) and the squared deviation `spread`."""
-    cdef double recency = 0.5 if settled else 2
     cdef double score = sign * m
     cdef double ratio = score / sqrt(spread) if is_positive(spread) else 0
     cdef Pace pace
@@ -199,7 +219,7 @@ cdef inline void observe_two(
         return
     weight = smaller(weight, HEAVIEST)
     begin(known, settled)
-    pace = pace_of(known.observed, recency)
+    pace = pace_of(known.observed, settled, False)
     count_odds(known, score, ratio, weight, pace.share)
     observe_margin(&known.margin, score, sign, weight, pace)
     observe_margin(&known.deviation, ratio, sign, weight, pace)
@@ -217,7 +237,7 @@ cdef inline void observe_scores(
     cdef double total = 0, mean = 0, square = 0
     cdef double scale, f, exponent, p, own, right
     cdef Py_ssize_t z
-    c.mean_square += pace.share * (lead / unit * (lead / unit) - c.mean_square)
+    count_square(c, lead / unit * (lead / unit), pace)
     if not is_positive(c.mean_square):
         return
     forget(c, pace.growth)
@@ -252,7 +272,6 @@ cdef inline void observe_labels(
     bint settled,
 ) noexcept nogil:
     """A row of several labels with these scores; `spread` is the squared length of the row."""
-    cdef double recency = 0.5 if settled else 2
     cdef double unit = sqrt(spread) if is_positive(spread) else 1
     cdef double best = scores[0]
     cdef double mean = 0
@@ -267,6 +286,6 @@ cdef inline void observe_labels(
         return
     weight = smaller(weight, HEAVIEST)
     begin(known, settled)
-    pace = pace_of(known.observed, recency)
+    pace = pace_of(known.observed, settled, True)
     observe_scores(&known.margin, scores, n, label, 1, lead, best, weight, pace)
     observe_scores(&known.deviation, scores, n, label, unit, lead, best, weight, pace)

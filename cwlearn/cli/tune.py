@@ -16,7 +16,7 @@ from cwlearn.core.parameters import COUNT, SEED
 from cwlearn.errors import UsageError
 from cwlearn.evaluation.algorithms import CANDIDATES
 from cwlearn.evaluation.candidates import Candidate, ParameterValue, RuleCandidate, Setting
-from cwlearn.evaluation.trials import SettingResult
+from cwlearn.evaluation.trials import Honesty, SettingResult
 from cwlearn.evaluation.tuning import HELD_OUT, Tuning, progress_on, tune
 from cwlearn.utils.messages import put, put_json
 from cwlearn.utils.progress import ProgressBar
@@ -96,13 +96,22 @@ def _summary(tuning: Tuning) -> dict[str, Any]:
         "setting": tuning.best.setting,
         "epochs": tuning.best.epochs,
         "error": tuning.best.error,
+        **_honesty_summary(tuning.best.probabilities, ""),
+        **_honesty_summary(tuning.best.distribution, "_before"),
         "parameters": tuning.parameters,
         "tried": [{"setting": result.setting, "errors": result.errors} for result in tuning.tried],
     }
 
 
+def _honesty_summary(of: Honesty | None, suffix: str) -> dict[str, float | None]:
+    return {
+        f"log_loss{suffix}": None if of is None else of.log_loss,
+        f"calibration_error{suffix}": None if of is None else of.calibration_error,
+    }
+
+
 def _show(tuning: Tuning) -> None:
-    """A line for each setting."""
+    """A line for each setting, and one for the probabilities of the best."""
     rows = f"{tuning.n_train_rows:,} rows to learn from, {tuning.n_held_out_rows:,} to validate on"
     put(f"{tuning.candidate.title}: {rows}")
     settings = [_setting_text(result.setting) for result in tuning.tried]
@@ -111,6 +120,16 @@ def _show(tuning: Tuning) -> None:
         epochs = _epochs_text(result) if tuning.candidate.online else ""
         mark = "  <- best" if result is tuning.best else ""
         put(f"  {setting:{width}}  {100 * result.error:6.2f} %{epochs}{mark}")
+    after, before = tuning.best.probabilities, tuning.best.distribution
+    if after is not None:
+        put(
+            f"  its probabilities: {_honesty_text(after)}"
+            + (f"; uncalibrated: {_honesty_text(before)}" if before else "")
+        )
+
+
+def _honesty_text(of: Honesty) -> str:
+    return f"calibration error {of.calibration_error:.3f}, log loss {of.log_loss:.3f}"
 
 
 def _setting_text(setting: Setting) -> str:

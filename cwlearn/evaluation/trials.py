@@ -21,12 +21,22 @@ from cwlearn.evaluation.data_sets import DataSet, TrainingRows
 Key = tuple[str, float, str, int]  # of a trial: data set, noise, candidate, fold
 
 
+@dataclass(frozen=True)
+class Honesty:
+    """What probabilities were worth on rows that were not learned."""
+
+    log_loss: float
+    calibration_error: float
+
+
 @dataclass
 class SettingResult:
     """A setting, and its error on the validation rows after each epoch."""
 
     setting: Setting
     errors: list[float]
+    probabilities: Honesty | None = None  # after `epochs`, if they were to be measured and the candidate has some
+    distribution: Honesty | None = None  # the same of the papers' distribution, before any calibration
 
     @property
     def epochs(self) -> int:
@@ -101,8 +111,12 @@ def try_settings(
     trial_settings: TrialSettings,
     fold: int = 0,
     report: Callable[[int, int], object] = lambda done, total: None,
+    honesty: bool = False,
 ) -> list[SettingResult]:
-    """One randomised run for each setting; `report` gets the epochs that are done, and those of all settings."""
+    """One randomised run for each setting; `report` gets the epochs that are done, and those of all settings.
+
+    With `honesty`, probabilities are measured, too.
+    """
     n_epochs = trial_settings.epochs_of(candidate)
     done, total = 0, n_epochs * len(candidate.settings)
     report(done, total)
@@ -110,14 +124,18 @@ def try_settings(
     true = training_rows.labels[validation]
     for setting in candidate.settings:
         fitted = candidate.prepare(setting, training_rows, trial_settings.seed_of(fold, testing=False))
-        errors = []
+        result = SettingResult(setting, [])
         for _ in range(n_epochs):
             trial_settings.check_stop()
             fitted.fit_epoch()
-            errors.append(float(np.mean(fitted.predict(validation) != true)))
+            predicted = fitted.predict(validation)
+            result.errors.append(float(np.mean(predicted != true)))
+            if honesty and result.epochs == len(result.errors):
+                result.probabilities = _honesty(fitted.probabilities(validation), true, predicted)
+                result.distribution = _honesty(fitted.distribution(validation), true, predicted)
             done += 1
             report(done, total)
-        results.append(SettingResult(setting, errors))
+        results.append(result)
     return results
 
 
@@ -172,7 +190,20 @@ def _calibration(
     """The calibration table of the test rows, if there are probabilities."""
     if probabilities is None:
         return None
+    bins: list[list[float]] = _measures(probabilities, true, predicted).bins.tolist()
+    return bins
+
+
+def _honesty(
+    probabilities: NDArray[np.float64] | None, true: NDArray[np.int64], predicted: NDArray[np.int64]
+) -> Honesty | None:
+    if probabilities is None:
+        return None
+    facts = _measures(probabilities, true, predicted).summary(True)
+    return Honesty(facts["log_loss"], facts["calibration_error"])
+
+
+def _measures(probabilities: NDArray[np.float64], true: NDArray[np.int64], predicted: NDArray[np.int64]) -> Measures:
     measures = Measures([str(number) for number in range(probabilities.shape[1])])
     measures.add(true, predicted, probabilities)
-    bins: list[list[float]] = measures.bins.tolist()
-    return bins
+    return measures

@@ -30,7 +30,7 @@ class Tuning:
     candidate: Candidate
     n_train_rows: int
     n_held_out_rows: int
-    tried: list[SettingResult]  # each setting, with its error after each epoch
+    tried: list[SettingResult]  # each setting, with its error after each epoch, and what its probabilities are worth
     fixed: dict[str, Any]  # the parameters that were not tuned
 
     @property
@@ -134,10 +134,10 @@ def tune(
     if len(np.unique(data_set.y[train])) < len(data_set.classes):
         raise DataError(f"{name}: some labels have too few rows to train and validate")
     training_rows = TrainingRows(data_set, data_set.y, train)
-    bar = ProgressBar(quiet=not verbose)
+    settings, bar = TrialSettings(epochs, seed), ProgressBar(quiet=not verbose)
     with closing(bar), one_core_each():
         tried = try_settings(
-            candidate, training_rows, validation, TrialSettings(epochs, seed), report=report or progress_on(bar)
+            candidate, training_rows, validation, settings, report=report or progress_on(bar), honesty=True
         )
     return Tuning(candidate, len(train), validation.stop, tried, candidate.fixed_parameters(data_set))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_classification
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 
@@ -36,6 +36,23 @@ def test_tuning_finds_the_lowest_error(data):
     assert tuning.n_train_rows + tuning.n_held_out_rows == 200
     assert tuning.parameters == {**tuning.best.setting, "epochs": tuning.best.epochs}
     assert evaluation.tune(*data, "cw", **options).tried == tuning.tried
+
+
+def test_the_probabilities_are_those_after_the_best_epoch():
+    X, y = make_classification(600, flip_y=0.2, random_state=0)
+    options = {"grid": {"regularization": [0.1, 10.0]}, "held_out": 0.3, "seed": 2}
+    best = evaluation.tune(X, y, "arow", epochs=5, **options).best
+    assert 1 < best.epochs < 5
+    # A run that ends there has learned the same rows in the same orders.
+    shorter = evaluation.tune(X, y, "arow", epochs=best.epochs, **options).best
+    assert (shorter.probabilities, shorter.distribution) == (best.probabilities, best.distribution)
+    assert best.probabilities.calibration_error < best.distribution.calibration_error
+    assert best.probabilities.log_loss < best.distribution.log_loss
+
+
+def test_a_classifier_without_probabilities_has_no_figures_of_them(data):
+    assert evaluation.tune(*data, "svm").best.probabilities is None
+    assert evaluation.tune(*data, "perceptron", epochs=1).best.distribution is None
 
 
 @pytest.mark.parametrize(

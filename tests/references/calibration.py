@@ -6,6 +6,9 @@ Row t (from 1) weighs w_t = Gamma(t + r) / Gamma(t), about t^r, in every mean; r
 settled, 0.5.  The noise begins as if 4 of 100 labels had been random; its recency is 4.  What was known before row t
 is worth w_(t-1) / w_t = (t - 1) / (t - 1 + r) of what it was, and never more than 1 / (1 + 1 / HORIZON).
 
+What is known holds for scores relative to the root of their mean square; from 33 rows on it holds per unit of the
+score instead, if the model is settled or has more than two labels.
+
     Guo, Pleiss, Sun, Weinberger, "On Calibration of Modern Neural Networks", ICML 2017 (temperature scaling)
 """
 
@@ -48,8 +51,16 @@ class OneScore:
             factors = np.sqrt(np.minimum(growth, PRIOR_VARIANCES / np.diag(self.covariance)))
             self.covariance = self.covariance * np.outer(factors, factors)
 
+    def remember_square(self, square, t, recency, several):
+        before, self.mean_square = self.mean_square, self.remember(self.mean_square, square, t, recency)
+        if t > 32 and (several or recency == 0.5) and before > 1e-200:
+            unit = math.sqrt(self.mean_square / before)
+            if abs(self.mean[0]) * unit < 1e12:
+                self.mean = self.mean * [unit, 1]
+                self.covariance = self.covariance * np.outer([unit, 1], [unit, 1])
+
     def observe_two(self, score, y, weight, t, recency):
-        self.mean_square = self.remember(self.mean_square, score**2, t, recency)
+        self.remember_square(score**2, t, recency, False)
         x = np.array([score / math.sqrt(self.mean_square) if self.mean_square > 1e-200 else 0.0, 1.0])
         self.grow_old(t, recency)
         m, v = y * (self.mean @ x), x @ self.covariance @ x
@@ -72,7 +83,7 @@ class OneScore:
         return self.mean @ [f, 1.0]
 
     def observe_several(self, scores, label, weight, t, recency):
-        self.mean_square = self.remember(self.mean_square, (scores.max() - scores.mean()) ** 2, t, recency)
+        self.remember_square((scores.max() - scores.mean()) ** 2, t, recency, True)
         if self.mean_square <= 1e-200:
             return
         self.grow_old(t, recency)
