@@ -3,9 +3,9 @@
     python -m tests.proof.covered --python [PYTEST ARGUMENTS]   branches of Python, in every process that tests start
     python -m tests.proof.covered [PYTEST ARGUMENTS]            lines of Cython, and of Python
 
-The first runs on the modules as they are compiled, in about twice the time of the tests; `-n 2` divides them.  Processes
-that tests start are measured as well, so that tests of what a process writes or may write fail; the report comes all
-the same.
+The first runs on the modules as they are compiled, in about twice the time of the tests; `-n 2` divides them.
+Processes that tests start are measured as well, so that tests of what a process writes or may write fail; the report
+comes all the same.
 
 The second takes a copy; `--build FOLDER` keeps it there, and takes it as it is the next time.  Lines of `.pyx`, `.pxd`
 and `.pxi` count, inlined or not, with the GIL or without, and the forms of a module for several processors are one.
