@@ -18,6 +18,7 @@ import resource
 import select
 import signal
 import sys
+import tempfile
 import time
 import types
 from collections.abc import Callable, Iterator
@@ -180,4 +181,6 @@ if __name__ == "__main__":
     ANSWERS = os.fdopen(os.dup(1), "w")
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
-    sys.exit(pytest.main([*WORDS, "-k", CHOICE, *sys.argv[1:]], plugins=[Server()]))
+    with tempfile.TemporaryDirectory() as folder:  # other runs of pytest clean up the one that they share
+        words = [*WORDS, f"--basetemp={folder}/tests", "-k", CHOICE]
+        sys.exit(pytest.main([*words, *sys.argv[1:]], plugins=[Server()]))
