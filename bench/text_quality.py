@@ -38,13 +38,14 @@ from bench.datasets import (
     spamassassin_mails,
 )
 from bench.report import Report, suite_parser
-from cwlearn import AROWClassifier, SCWClassifier, TextClassifier
+from cwlearn import AROWClassifier, AutoClassifier, SCWClassifier, TextClassifier
 
 FOLDS = 5
 FOLDS_OF = "folds of "  # before the name of a set whose own split is not used
 TOPICS = 10  # of Reuters, the most frequent ones
 HELD_OUT = ("amazon-kitchen", "reuters")
-DEFAULT = "**SCW, 5 epochs, 20 bits (default)**"
+DEFAULT = "**the race (default)**"
+UNCHANGED = "SCW, 5 epochs, 20 bits"  # of which one option is changed
 
 
 FIVE_EPOCHS = {"epochs": 5, "fit_intercept": False}
@@ -64,14 +65,16 @@ class System:
 
 
 OURS = {
-    DEFAULT: System(SCWClassifier),
+    DEFAULT: System(AutoClassifier, {"fit_intercept": False}),
+    "the race, one pass": System(AutoClassifier, ONE_PASS),
+    UNCHANGED: System(SCWClassifier),
     "SCW, 5 epochs, 22 bits": System(SCWClassifier, options={"hash_bits": 22}),
     "SCW, one pass, 20 bits": System(SCWClassifier, ONE_PASS),
     "SCW, one pass, 22 bits": System(SCWClassifier, ONE_PASS, {"hash_bits": 22}),
     "AROW, 5 epochs, 20 bits": System(AROWClassifier),
     "AROW, 5 epochs, 22 bits": System(AROWClassifier, options={"hash_bits": 22}),
 }
-VARIANTS = {  # one option of the defaults changed; not for the sets that were held out
+VARIANTS = {  # one option changed, with one rule; not for the sets that were held out
     "with an intercept": System(SCWClassifier, {"epochs": 5}),
     "10 epochs": System(SCWClassifier, {"epochs": 10, "fit_intercept": False}),
     **{
@@ -296,8 +299,8 @@ def main(words: Sequence[str]) -> None:
             report.say(f"## {title}")
             report.table(["", *names], [*error_rows(ours, rivals, names, OURS), *rival_rows(rivals, names)])
     if names := [name for name in options.sets if is_choosing(name)]:
-        report.say("## One option of the defaults changed")
-        report.table(["", *names], error_rows(ours, rivals, names, [DEFAULT, *VARIANTS]))
+        report.say("## One option changed")
+        report.table(["", *names], error_rows(ours, rivals, names, [UNCHANGED, *VARIANTS]))
     report.say("## The defaults against the best of scikit-learn")
     report.table(
         ["", "documents", "wrong", "of scikit-learn", "which is", "the defaults are"], comparison_rows(ours, rivals)

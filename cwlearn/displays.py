@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -16,6 +17,9 @@ from cwlearn.core.parameters import COUNT, require
 from cwlearn.core.weights import heaviest
 from cwlearn.estimators.base import Linear
 from cwlearn.estimators.classifier import Classifier
+from cwlearn.estimators.multilabel import MultiLabelClassifier
+from cwlearn.estimators.one_row import feature_name
+from cwlearn.estimators.text_classifier import TextClassifier
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -181,7 +185,7 @@ class WeightsDisplay(_Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Linear,
+        estimator: Linear | MultiLabelClassifier | TextClassifier | Pipeline,
         *,
         label: Any = None,
         top: int = 20,
@@ -193,34 +197,41 @@ class WeightsDisplay(_Display):
 
         Parameters
         ----------
-        estimator : linear estimator of cwlearn
+        estimator : linear estimator of cwlearn, TextClassifier, MultiLabelClassifier, or a pipeline that ends with one
             It must be fitted.
         label : label, optional
-            With more than two labels: the one whose weights are drawn.
+            With more than two labels, or several a row: the one whose weights are drawn.  By default the heaviest of
+            all labels are drawn, each with its label.
         top : int, default=20
             How many weights to draw.  Weights that are 0 are left out.
         feature_names : sequence of str, optional
-            Names of the columns.  By default those that the estimator was fitted with, or numbers.
+            Names of the columns.  By default those that the estimator was fitted with, the words that it knows, those
+            that the steps of a pipeline give them, or numbers.
         ax : matplotlib Axes, optional
             Where to draw.  By default new axes.
         bar_kw : dict, optional
             Arguments for `Axes.barh`.
         """
-        if not isinstance(estimator, Linear):
-            raise TypeError(f"expected a linear estimator of cwlearn, got {estimator!r}")
+        model, name_of = _linear_part(estimator)
         require("top", top, COUNT)
-        coefficients, variances = np.atleast_2d(estimator.coef_), np.atleast_2d(estimator.variance_)
-        block = _block_of(label, np.asarray(getattr(estimator, "classes_", [])).tolist())
-        weights = np.asarray(coefficients[block], np.float64)
-        features = heaviest(weights, top)
-        names = feature_names if feature_names is not None else getattr(estimator, "feature_names_in_", None)
-        if names is not None and len(names) < len(weights):
-            raise ValueError(f"`feature_names` must be {len(weights)} names, got {len(names)}")
+        coefficients, variances = np.atleast_2d(model.coef_), np.atleast_2d(model.variance_)
+        labels, n_features = np.asarray(getattr(model, "classes_", [])).tolist(), coefficients.shape[1]
+        if label is not None or len(coefficients) == 1:
+            chosen = [_block_of(label, labels, len(coefficients))]
+        else:
+            chosen = [*range(len(coefficients))]
+        weights = np.asarray(coefficients[chosen], np.float64)
+        if feature_names is not None:
+            if len(feature_names) < n_features:
+                raise ValueError(f"`feature_names` must be {n_features} names, got {len(feature_names)}")
+            name_of = [str(name) for name in feature_names].__getitem__
+        drawn = [divmod(place, n_features) for place in heaviest(weights.ravel(), top).tolist()]
+        shown_names = [name_of(feature) + (f" ({labels[block]})" if chosen[1:] else "") for block, feature in drawn]
+        blocks, features = np.array(drawn, np.int64).reshape(-1, 2).T
         deviations = None
-        if estimator._fitted.rule.second_order:
-            deviations = np.sqrt(np.asarray(variances[block], np.float64)[features])
-        drawn_names = [str(feature) if names is None else str(names[feature]) for feature in features.tolist()]
-        return cls(drawn_names, weights[features], deviations).plot(ax, bar_kw=bar_kw)
+        if model._fitted.rule.second_order:
+            deviations = np.sqrt(np.asarray(variances[chosen], np.float64)[blocks, features])
+        return cls(shown_names, weights[blocks, features], deviations).plot(ax, bar_kw=bar_kw)
 
     def plot(self, ax: Axes | None = None, *, bar_kw: Mapping[str, Any] | None = None) -> Self:
         """Draw the weights; `bar_kw` goes to `Axes.barh`."""
@@ -236,9 +247,27 @@ class WeightsDisplay(_Display):
         return self
 
 
-def _block_of(label: Any, classes: list[Any]) -> int:
+def _linear_part(estimator: Any) -> tuple[Linear | MultiLabelClassifier, Callable[[int], str]]:
+    """The estimator that has weights, and a function from a column to its name."""
+    model, names = estimator, None
+    if isinstance(model, Pipeline):
+        steps, model = model[:-1], model[-1]
+        if len(steps):
+            with suppress(AttributeError, ValueError):  # steps that know no names, such as hashes
+                names = [str(name) for name in steps.get_feature_names_out()]
+    if isinstance(model, TextClassifier):
+        model = model.classifier_
+    if not isinstance(model, (Linear, MultiLabelClassifier)):
+        raise TypeError(f"expected a linear estimator of cwlearn, or a pipeline that ends with one, got {estimator!r}")
+    if names is not None:
+        return model, names.__getitem__
+    words, own_name = model._fitted.words, feature_name(model._fitted)
+    return model, lambda column: " or ".join(words.get(column, [])) or own_name(column)
+
+
+def _block_of(label: Any, classes: list[Any], blocks: int) -> int:
     """The number of the weight vector of a label: 0 if there is only one vector."""
-    if len(classes) > 2:
+    if blocks > 1:
         if label not in classes:
             raise ValueError(f"`label` must be one of {classes}, got {label!r}")
         return classes.index(label)

@@ -25,6 +25,7 @@ myst_heading_anchors = 3
 
 autodoc_typehints = "none"  # the docstrings have them
 autosummary_generate = True
+toc_object_entries_show_parents = "hide"  # the names of methods alone fit beside a page
 numpydoc_show_class_members = False  # the methods stand on the page already
 templates_path = ["_templates"]
 

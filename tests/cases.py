@@ -75,6 +75,14 @@ WEIGHTED = [
     rules.FTRL(l1=0.1, class_weight={1.0: 3.0}),
     rules.AdaGrad(class_weight={1.0: 3.0}),
 ]
+INFORMED = [
+    rules.AROW(regularization="auto", prior="naive-bayes"),
+    rules.AROW(regularization=0.7, average=True, prior="naive-bayes"),
+    rules.SCW(confidence=0.7, C=0.2, prior="naive-bayes"),
+    rules.NHERD(C=3.0, prior="naive-bayes"),
+    rules.PassiveAggressive(C=0.3, average=True, prior="naive-bayes"),
+    rules.Logistic(prior="naive-bayes"),
+]
 
 
 def rule_id(rule: rules.Rule) -> str:

@@ -20,9 +20,8 @@ from cwlearn.evaluation.algorithms import ALGORITHMS, DEFAULT_ALGORITHMS
 from cwlearn.evaluation.comparing import FOLDS, NOISE, compare
 from cwlearn.evaluation.comparison import Comparison
 from cwlearn.evaluation.report_page import report
-from cwlearn.evaluation.runner import TrialMonitor
+from cwlearn.evaluation.runner import TrialBar
 from cwlearn.evaluation.significance import SIGNIFICANT
-from cwlearn.evaluation.trials import Outcome
 from cwlearn.utils.atomic_file import check_writable
 from cwlearn.utils.messages import put, put_json, say
 from cwlearn.utils.progress import ProgressBar
@@ -141,7 +140,7 @@ def _data_set_names(paths: list[str]) -> list[str]:
 
 
 def _compare(data: dict[str, tuple[Any, Any]], arguments: argparse.Namespace, journal: str | None) -> Comparison:
-    monitor = _BarMonitor(ProgressBar(arguments.quiet or arguments.json))
+    monitor = TrialBar(ProgressBar(arguments.quiet or arguments.json))
     try:
         with usage_checked():
             return compare(
@@ -164,24 +163,6 @@ def _compare(data: dict[str, tuple[Any, Any]], arguments: argparse.Namespace, jo
         raise
     finally:
         monitor.bar.end()
-
-
-class _BarMonitor(TrialMonitor):
-    """Shows the trials on a progress bar."""
-
-    def __init__(self, bar: ProgressBar) -> None:
-        self.bar, self.n_trials, self.n_ended = bar, 0, 0
-
-    def started(self, n_trials: int) -> None:
-        self.n_trials = n_trials
-        self.bar.begin("comparing", n_trials, " trials")
-
-    def trial_started(self, description: str) -> None:
-        self.bar.advance(0, now=description)
-
-    def trial_ended(self, outcome: Outcome) -> None:
-        self.n_ended += 1
-        self.bar.advance(1)
 
 
 def summary(comparison: Comparison) -> dict[str, Any]:

@@ -28,7 +28,7 @@ EXAMPLE = """\
 def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("old", metavar="OLD", help="file with a model")
     parser.add_argument("new", metavar="NEW", help="file with another one, such as the same after more rows")
-    parser.add_argument("data", nargs="*", metavar="DATA", help=f"rows to answer with both: {DATA_HELP}")
+    parser.add_argument("data", nargs="*", default=[], metavar="DATA", help=f"rows to answer with both: {DATA_HELP}")
     parser.add_argument(
         "--top",
         type=checked(COUNT),

@@ -166,8 +166,8 @@ def _print_facts(path: str, learner: Learner, facts: dict[str, Any]) -> None:
     if learner.documents is not None:
         options = {item.name: getattr(learner.documents, item.name) for item in fields(learner.documents)}
         put(f"documents  {_named_values({name: value for name, value in options.items() if value not in (None, ())})}")
-    error = facts["progressive_error"]
-    put(f"learned    {facts['rows']:,} rows, {facts['updates']:,} updates, progressive error {error:.4f}")
+    error = learner.progressive_error_text()
+    put(f"learned    {facts['rows']:,} rows, {facts['updates']:,} updates, progressive error {error}")
     if learner.multilabel:
         put(f"several    labels a row: {len(facts['labels']):,}, each with a calibration of its own")
     elif facts["labels"]:

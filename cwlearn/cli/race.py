@@ -52,7 +52,7 @@ def race(
             np.random.RandomState(arguments.seed),
             alone=not wants_race(arguments, None),
             shards=sharing.wanted,
-            merged=sharing.wanted and sharing.how != "l2",
+            how=sharing.how if sharing.wanted else None,
             report=bar.advance,
             budget=arguments.budget,
             several=several,

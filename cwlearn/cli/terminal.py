@@ -10,7 +10,7 @@ from typing import Any
 
 from cwlearn.cli.common import warn, warn_of_skipped_line
 from cwlearn.core import model_file
-from cwlearn.core.states.base import new_statistics
+from cwlearn.core.statistics import new_statistics
 from cwlearn.errors import DataError, shown
 from cwlearn.text.monitor import BarMonitor
 from cwlearn.text.run import Run
@@ -119,7 +119,7 @@ class Table:
             show(f"{'error':>10} {'newest':>10} {'rows':>12} {'updates':>12} {'features':>12}")
         if (last or statistics["rows"] >= self._next) and statistics["rows"] > before["rows"]:
             show(
-                f"{run.learner.progressive_error():10.6f} {run.learner.progressive_error(before):10.6f} "
+                f"{run.learner.progressive_error_text():>10} {run.learner.progressive_error_text(before):>10} "
                 f"{statistics['rows']:12,} {statistics['updates']:12,} {run.learner.state.n_features:12,}"
             )
             self._before, self._next = statistics, 2 * statistics["rows"]

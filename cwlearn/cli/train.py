@@ -38,7 +38,7 @@ from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import LEVEL, POSITIVE, SEED, TIMES
 from cwlearn.core.rule import Rule
 from cwlearn.core.rules import RULES, TASKS
-from cwlearn.core.states.base import Statistics, new_statistics
+from cwlearn.core.statistics import Statistics, new_statistics
 from cwlearn.core.text_options import DEFAULT_NAMES, OF_FILES, TextOptions
 from cwlearn.core.training import Training
 from cwlearn.errors import DataError, ModelError, UsageError, listed, shown
@@ -76,7 +76,7 @@ def add_flags(parser: Parser) -> None:
         "--algorithm",
         choices=(AUTO, *RULES),
         metavar="ALGORITHM",
-        help=f"one of {', '.join(RULES)}, or auto, the default: the best of ten candidates in a race on these data. "
+        help=f"one of {', '.join(RULES)}, or auto, the default: the best of twelve candidates in a race on these data. "
         f"With parameters alone: {DEFAULT_RULE}, or {DOCUMENTS_RULE} for documents. cwlearn help ALGORITHM explains it",
     )
     parser.add_argument(
@@ -182,13 +182,14 @@ def run(arguments: argparse.Namespace) -> None:
     report = _report(arguments.model, learner, before, counts, training)
     report["race"] = None if choice is None else race_record(choice)
     report["seconds"] = time.perf_counter() - start
+    progressive_error = learner.progressive_error_text(before)
     _warn_of_odd_results(learner, report)
     if arguments.json:
         put_json(report)
     elif not arguments.quiet:
         if racing and choice is not None:
             print_race(choice, arguments)
-        _print_report(report)
+        _print_report(report, progressive_error)
         if racing and choice is None:
             put(f"no race: these rows are too few, or cannot all be read; {learner.rule.name} is the usual algorithm")
 
@@ -357,13 +358,13 @@ def _warn_of_odd_results(learner: Learner, report: dict[str, Any]) -> None:
         warn(f"{report['unsolved_updates']:,} exact updates did not converge")
 
 
-def _print_report(report: dict[str, Any]) -> None:
+def _print_report(report: dict[str, Any], progressive_error: str) -> None:
     regression = report["task"] == "regression"
     what, labels = ("regression", "") if regression else ("model", f", labels {listed(report['labels'])}")
-    error = "root mean squared error" if regression else f"{report['mistakes']:,} mistakes"
-    epochs = "1 epoch" if report["epochs"] == 1 else f"{report['epochs']} epochs"
+    kind = "root mean squared error" if regression else "progressive error"
+    epochs, of = ("1 epoch", "") if report["epochs"] == 1 else (f"{report['epochs']} epochs", " in the first epoch")
     put(f"{report['model']}: {report['algorithm']} {what} of {report['features']:,} features{labels}")
     put(
         f"{report['rows']:,} rows, {report['nonzeros']:,} nonzeros, {epochs}, {report['seconds']:.2f} s; "
-        f"progressive error {report['progressive_error']:.4f} ({error}, {report['updates']:,} updates)"
+        f"{report['updates']:,} updates; {kind} {progressive_error}{of}"
     )

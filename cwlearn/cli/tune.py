@@ -17,7 +17,7 @@ from cwlearn.errors import UsageError
 from cwlearn.evaluation.algorithms import CANDIDATES
 from cwlearn.evaluation.candidates import Candidate, ParameterValue, RuleCandidate, Setting
 from cwlearn.evaluation.trials import SettingResult
-from cwlearn.evaluation.tuning import HELD_OUT, Tuning, tune
+from cwlearn.evaluation.tuning import HELD_OUT, Tuning, progress_on, tune
 from cwlearn.utils.messages import put, put_json
 from cwlearn.utils.progress import ProgressBar
 
@@ -66,11 +66,6 @@ def run(arguments: argparse.Namespace) -> None:
     X, y = read(arguments.data, arguments)
     bar = ProgressBar(arguments.quiet or arguments.json)
 
-    def report(done: int, total: int) -> None:
-        if not done:
-            bar.begin("tuning", total, " epochs")
-        bar.move_to(done)
-
     with usage_checked(), closing(bar):
         tuning = tune(
             X,
@@ -81,7 +76,7 @@ def run(arguments: argparse.Namespace) -> None:
             held_out=arguments.held_out,
             seed=arguments.seed,
             name=short_name(arguments.data),
-            report=report,
+            report=progress_on(bar),
         )
     if arguments.json:
         put_json(_summary(tuning))

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from cwlearn.core.field import Options, options_of
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.label_sets import LabelSets
 from cwlearn.core.learner import Learner
+from cwlearn.core.naive_bayes import LabelCounts
 from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
 from cwlearn.core.states.diagonal import DiagonalState
@@ -30,6 +31,7 @@ from cwlearn.errors import DataError
 from cwlearn.utils.machine import free_memory
 
 FOLDS = 5
+LATEST = 3  # fifths that judge if the order of rows matters; the first two would have too little before them
 JUDGING_ROWS = 4000  # are enough to tell candidates apart: with more rows, not all folds are used
 MOST_ROWS = 60_000  # a race takes a sample of more rows
 # All candidates together take no longer than `budget` runs of AROW with USUAL_EPOCHS, less one for the winner.  A row
@@ -41,6 +43,13 @@ DEFAULT_BUDGET = 3.0
 FEWEST_ROWS = 20  # fewer rows cannot choose
 ROUNDS = {1: 6, 2: 4, 3: 3, 5: 2, 10: 1, 20: 0}  # epochs, and how many candidates go on from there at most
 CLEAR = 2.0  # standard errors of a paired difference that drop a candidate
+
+
+class Fold(NamedTuple):
+    """Which rows are learned, and which of the others judge."""
+
+    learned: NDArray[np.bool_]
+    judging: NDArray[np.bool_]
 
 
 @dataclass
@@ -119,15 +128,16 @@ class Race:
         most = max(FREE_ROWS * FEW_LABELS / max(FEW_LABELS, self._blocks), allowed) / effort  # rows, in all folds
         sample = self._sample(shuffle, random_state, min(MOST_ROWS, int(most)))._with_few_columns()
         racers = [Racer(rule, training) for rule, training in options]
+        known: dict[int, LabelCounts] = {}
         n_folds = max(1, min(sample._affordable(racers), int(most / max(1, sample.rows.n_rows))))
         folds = sample._folds(shuffle, random_state)[:n_folds]
-        judges = [sample._taken(fold) for fold in folds]
+        judges = [sample._taken(fold.judging) for fold in folds]
         racing, done, seed = racers, 0, int(random_state.randint(2**31 - 1))
         for number, most in _rounds(epochs).items():
             orders = [_orders(fold, range(done, number), shuffle, seed) for fold in folds]
             for racer in racing:
                 if not done:
-                    racer.learners = sample._learners(racer, len(folds), kernel)
+                    racer.learners = sample._learners(racer, folds, kernel, known)
                 sample._advance(racer, number, orders, judges)
             racers = [racer for racer in racers if racer.losses]
             if not racers:
@@ -137,14 +147,29 @@ class Race:
                 break
         return _choice(racers, len(np.concatenate([judge.targets for judge in judges])))
 
-    def _learners(self, racer: Racer, count: int, kernel: KernelOptions | None) -> list[Learner]:
-        """A new learner for each fold; none if the weights cannot keep the variance that these rows ask for."""
+    def _learners(
+        self,
+        racer: Racer,
+        folds: list[Fold],
+        kernel: KernelOptions | None,
+        known: dict[int, LabelCounts],
+    ) -> list[Learner]:
+        """A new learner for each fold; none if the weights cannot keep the variance that these rows ask for.
+
+        `known` are counts by fold, for priors; it gets those that are missing.
+        """
         several = self.sets is not None
         make = partial(Learner, racer.rule, racer.training, self.classes, self.rows.n_features, kernel, several)
         try:
-            return [make() for _ in range(count)]
+            learners = [make() for _ in folds]
         except ValueError:
             return []
+        for number, learner in enumerate(learners if racer.rule.informed else ()):
+            if number not in known:
+                known[number] = learner.new_label_counts()
+                learner.count_labels(known[number], self.rows, self.targets, self.weights, folds[number].learned)
+            learner.set_prior(known[number])
+        return learners
 
     def _advance(
         self, racer: Racer, number: int, orders: list[list[NDArray[np.int64]]], judges: Sequence[Race]
@@ -194,13 +219,20 @@ class Race:
         weights = self.weights[keep] if len(self.weights) else self.weights
         return replace(self, rows=self.rows.where(keep), targets=self.targets[keep], weights=weights)
 
-    def _folds(self, shuffle: bool, random_state: np.random.RandomState) -> list[NDArray[np.bool_]]:
-        """Which rows judge, in each fold: without a shuffle the last fifth, because it is the latest."""
+    def _folds(self, shuffle: bool, random_state: np.random.RandomState) -> list[Fold]:
+        """As many as are needed for JUDGING_ROWS.
+
+        Without a shuffle the latest fifth judges what the rows before it have taught; of fewer rows, the fifths before
+        it, too.
+        """
         n_rows = self.rows.n_rows
-        if not shuffle:
-            return [np.arange(n_rows) >= n_rows - n_rows // FOLDS]
-        numbers = random_state.permutation(n_rows) % FOLDS
-        return [numbers == fold for fold in range(min(FOLDS, max(1, math.ceil(JUDGING_ROWS * FOLDS / n_rows))))]
+        needed = max(1, math.ceil(JUDGING_ROWS * FOLDS / n_rows))
+        if shuffle:
+            numbers = random_state.permutation(n_rows) % FOLDS
+            return [Fold(numbers != fold, numbers == fold) for fold in range(min(FOLDS, needed))]
+        part, places = n_rows // FOLDS, np.arange(n_rows)
+        starts = [n_rows - part * (fold + 1) for fold in range(min(LATEST, needed))]
+        return [Fold(places < start, (places >= start) & (places < start + part)) for start in starts]
 
     def _losses(self, learner: Learner) -> NDArray[np.float64]:
         """The loss of each row, which the learner has not learned: 1 for a wrong label, or the squared error.
@@ -241,9 +273,9 @@ def _passes(racing: int, rounds: dict[int, int]) -> int:
     return passes
 
 
-def _orders(fold: NDArray[np.bool_], epochs: range, shuffle: bool, seed: int) -> list[NDArray[np.int64]]:
-    """The orders of the rows outside a fold; the same ones for all candidates, so that chance favours none."""
-    learned = np.flatnonzero(~fold)
+def _orders(fold: Fold, epochs: range, shuffle: bool, seed: int) -> list[NDArray[np.int64]]:
+    """The orders of the rows that are learned; the same ones for all candidates, so that chance favours none."""
+    learned = np.flatnonzero(fold.learned)
     return [np.random.RandomState(seed + epoch).permutation(learned) if shuffle else learned for epoch in epochs]
 
 
@@ -287,12 +319,12 @@ def choose(
     training: Training,
     class_weight: Any,
     random_state: np.random.RandomState,
-    merged: bool = False,
+    how: str | None = None,
 ) -> Choice | None:
     """The best of the field for these rows; None if they are too few to tell."""
     if race.rows.n_rows < FEWEST_ROWS:
         return None
-    options = options_of(task, race.rows, training, race.competing, class_weight, len(race.weights) > 0, merged)
+    options = options_of(task, race.rows, training, race.competing, class_weight, how)
     return race.choose(options, random_state)
 
 

@@ -134,7 +134,8 @@ class Explanation:
             names.append("(intercept)")
             amounts.append(f"{self.intercept:+.4f} ± {self.intercept_deviation:.4f}")
         if self.others:
-            names.append(f"({len(self.contributions) - len(self.shown):,} others)")
+            left = len(self.contributions) - len(self.shown)
+            names.append(f"({left:,} {'other' if left == 1 else 'others'})")
             amounts.append(f"{self.others:+.4f}")
         width = max((len(amount.split(" ")[0]) for amount in amounts), default=0)
         rows = zip((_padded(amount, width) for amount in amounts), names, strict=True)

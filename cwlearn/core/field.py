@@ -7,13 +7,16 @@ as the best of 33 rules and parameters in up to 20 epochs.
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 from cwlearn.core import rules
+from cwlearn.core.gradient_rules import AdaGrad
 from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
 from cwlearn.core.training import Training
+from cwlearn.errors import ModelError
 
 
 class Candidate(NamedTuple):
@@ -28,14 +31,17 @@ class Candidate(NamedTuple):
 LABELS = (
     Candidate(rules.NHERD, "C", 1),
     Candidate(rules.SCW, "C", 1),
-    Candidate(rules.SCW, "C", 0.1),
     Candidate(rules.SCW, "C", 10),
-    Candidate(rules.SCW, "C", 0.1, {"confidence": 0.7}),
     Candidate(rules.AROW, "regularization", 10, {"average": True}),
-    Candidate(rules.Logistic, "initial_variance", 1),
-    Candidate(rules.PassiveAggressive, "C", 0.1, {"average": True}),
     Candidate(rules.PassiveAggressive, "C", 1, {"average": True}),
-    Candidate(rules.CW, "", 1, {"average": True}),
+    Candidate(AdaGrad, "learning_rate", 0.3, {"loss": "hinge"}),
+    Candidate(AdaGrad, "learning_rate", 1, {"loss": "hinge"}),
+    Candidate(AdaGrad, "learning_rate", 0.3),
+    # The usual weight of this prior has a 32nd of the initial variance: see `naive_bayes`.
+    Candidate(rules.NHERD, "C", 30, {"prior": "naive-bayes"}),
+    Candidate(rules.SCW, "C", 30, {"prior": "naive-bayes"}),
+    Candidate(rules.AROW, "regularization", 0.1, {"average": True, "prior": "naive-bayes"}),
+    Candidate(rules.Logistic, "initial_variance", 30, {"prior": "naive-bayes"}),
 )
 TARGETS = tuple(Candidate(rules.AROWRegression, "regularization", 10.0**power) for power in range(-3, 4))
 
@@ -49,24 +55,33 @@ def options_of(
     training: Training,
     several: bool,
     class_weight: Any = None,
-    weighted: bool = False,
-    merged: bool = False,
+    how: str | None = None,
 ) -> list[Options]:
     """Rule and training of the candidates for these rows.
 
-    If rows are `weighted`, of those that take weights; if models are to be `merged`, of those that have confidences.
+    If models are to be merged, `how` leaves out those whose models cannot be; one pass those that must count all rows
+    before it.
     """
     square = float(rows.squares.mean()) if rows.n_rows else 0.0
     unit = (square + training.fit_intercept) * (2 if several else 1)
     if not 1e-100 < unit * training.initial_variance < 1e100:
         unit = 1.0
+    in_one_pass = training.epochs == 1 and not training.shuffle
     field = TARGETS if task == "regression" else LABELS
     options = [_options_of(candidate, unit, training, class_weight) for candidate in field]
-    return [
-        (rule, own)
-        for rule, own in options
-        if (rule.takes_weights or not weighted) and (rule.second_order or not merged)
-    ]
+    return [(rule, own) for rule, own in options if _can_be_merged(rule, how) and not (rule.informed and in_one_pass)]
+
+
+def _can_be_merged(rule: Rule, how: str | None) -> bool:
+    if how is None:
+        return True
+    from cwlearn.core.merging import check_confidences  # which other races do not need
+
+    try:
+        check_confidences(rule, how)
+    except ModelError:
+        return False
+    return True
 
 
 def _options_of(candidate: Candidate, unit: float, training: Training, class_weight: Any) -> Options:
@@ -77,7 +92,9 @@ def _options_of(candidate: Candidate, unit: float, training: Training, class_wei
     if candidate.strength == "initial_variance":
         variance = float(f"{candidate.multiple * training.initial_variance / unit:.3g}")
         return candidate.rule(**options), replace(training, initial_variance=variance)
-    if candidate.multiple != 1:
+    if candidate.strength == "learning_rate":  # a step that does not shrink as rows get longer
+        options["learning_rate"] = float(f"{candidate.multiple / math.sqrt(unit * training.initial_variance):.3g}")
+    elif candidate.multiple != 1:
         unit *= training.initial_variance
         inverse = candidate.strength == "regularization"  # r is the inverse of C
         strength = candidate.multiple * unit if inverse else candidate.multiple / unit

@@ -52,6 +52,8 @@ def check_multilabel(rule: Rule, kernel: KernelOptions | None) -> None:
             "several labels a row need `covariance='diagonal'`: the labels of a row share its cells, and a full "
             "covariance has none"
         )
+    if rule.informed:
+        raise ValueError("`prior` is for one label a row: it counts rows by their only label")
     if rule.half_life:
         raise ValueError("`forgetting` is for one label a row: the labels of a row would need a time each")
     if getattr(rule, "class_weight", None) is not None:

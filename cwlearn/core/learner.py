@@ -14,14 +14,17 @@ from cwlearn._kernels import UPDATES
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.label_sets import LabelSets, check_multilabel
 from cwlearn.core.model import Model
+from cwlearn.core.naive_bayes import LabelCounts
 from cwlearn.core.parameters import plain
 from cwlearn.core.rows import Rows
-from cwlearn.core.rule import Rule
-from cwlearn.core.states.base import ALL_FRESH, NONE, KernelRule, LinearState, copy_of_counts, scratch_of
+from cwlearn.core.rule import EQUAL, Rule
+from cwlearn.core.states.base import ALL_FRESH, NONE, KernelRule, LinearState, scratch_of
 from cwlearn.core.states.diagonal import DiagonalState
+from cwlearn.core.statistics import copy_of_counts, with_repeated
 from cwlearn.core.training import Plan, Training, check_class_weight, check_threshold, check_update
 from cwlearn.errors import DataError, listed
 from cwlearn.native import RoomForOne
+from cwlearn.utils.progress import bar_class
 
 # Work between two looks at signals and the progress bar, in nonzeros: long enough to cost nothing, short enough for
 # Ctrl-C.
@@ -33,6 +36,8 @@ EXACT_SWEEPS = 100  # the most iterations of the exact update; it seldom needs m
 
 class Learner(Model):
     """A model that learns, row by row."""
+
+    _has_prior = False  # that was made of all rows; a class attribute for pickles
 
     def reconfigure(self, rule: Rule, training: Training, kernel: KernelOptions | None = None) -> None:
         """Take over changed options.  Those that the state was built with cannot change any more."""
@@ -46,6 +51,7 @@ class Learner(Model):
                 "initial_variance": (self.state.initial_variance, rule.prior_variance(training.initial_variance)),
                 "dtype": (self.training.dtype, training.dtype),
                 "fit_intercept": (self.training.fit_intercept, training.fit_intercept),
+                "prior": (getattr(self.rule, "prior", EQUAL), getattr(rule, "prior", EQUAL)),
                 "average": (self.rule.averaged, rule.averaged),
                 "forgetting": (self.rule.half_life, rule.half_life),
                 "covariance": (self.rule.covariance, rule.covariance),
@@ -149,9 +155,41 @@ class Learner(Model):
     ) -> None:
         """Make `epochs` passes, shuffled or not, with a progress bar if `verbose`."""
         plan = Plan(self.rule, self.training, rows.n_rows)
+        if self.wants_prior:
+            counts = self.new_label_counts()
+            self.count_labels(counts, rows, targets, weights, ~plan.held_back(np.arange(rows.n_rows)))
+            self.set_prior(counts)
         with progress(plan.total, self) as report:
-            for order, fresh, settled in plan.epochs(random_state):
-                self.learn(rows, targets, weights, order, report, fresh, settled, sets)
+            for epoch in plan.epochs(random_state):
+                self.learn(rows, targets, weights, epoch.order, report, *epoch[1:], sets=sets)
+
+    @property
+    def wants_prior(self) -> bool:
+        """Whether all rows are to be counted before the first one is learned: see `naive_bayes`."""
+        return self.rule.informed and not self.n_learned
+
+    def new_label_counts(self) -> LabelCounts:
+        """Counts of no rows so far."""
+        return LabelCounts(self.state.n_features, len(self.classes))
+
+    def count_labels(
+        self,
+        counts: LabelCounts,
+        rows: Rows,
+        targets: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        counted: NDArray[np.bool_],
+    ) -> None:
+        """Count some of the rows, as they are given to `learn`; those of weight 0 are none."""
+        numbers = (targets if self.several else targets > 0).astype(np.int64)
+        counts.add(rows, numbers, counted & (weights > 0) if len(weights) else counted)
+
+    def set_prior(self, counts: LabelCounts) -> None:
+        """Begin with the prior of these rows."""
+        assert isinstance(self.state, DiagonalState)
+        with self.lock:
+            counts.put_into(self.state)
+            self._has_prior = True
 
     def learn(
         self,
@@ -162,12 +200,13 @@ class Learner(Model):
         report: Callable[[int], object] = lambda done: None,
         fresh: NDArray[np.uint8] = ALL_FRESH,
         settled: bool = False,
+        repeated: bool = False,
         sets: LabelSets | None = None,
     ) -> None:
         """Make one pass over the rows in `order` (default: as they come); `report` gets the number of rows done.
 
-        `fresh` and `settled` are those of an `Epoch`: the scores of fresh rows show what a score is worth.  If rows may
-        have several labels, targets are numbers of `sets`.
+        `fresh`, `settled` and `repeated` are those of an `Epoch`: the scores of fresh rows show what a score is worth.
+        If rows may have several labels, targets are numbers of `sets`.
 
         A row that cannot be learned is an error that names it; the rows before it have been learned.  A second thread
         that learns with the same learner waits for its turn.
@@ -184,11 +223,13 @@ class Learner(Model):
             for start in range(0, len(order), block):
                 piece = order[start : start + block]
                 # Other threads read the old ones, and later the new ones, as a whole.
-                counts, known = copy_of_counts(self._counts), self._calibrations.copy()
+                before, counts, known = self._counts, copy_of_counts(self._counts), self._calibrations.copy()
                 try:
                     done = self.state.learn(rows, targets, weights, fresh, piece, rule, counts, sets, known)
                 finally:
                     self._counts, self._calibrations = counts, known
+                    if repeated:
+                        self._repeated = with_repeated(self._repeated, before, counts)
                 if done < len(piece):
                     raise self.not_finite(int(piece[done]))
                 report(done)
@@ -250,6 +291,11 @@ class Learner(Model):
         return kernel_rule
 
     def _new_kernel_rule(self, settled: bool) -> KernelRule:
+        if self.wants_prior and not self._has_prior:
+            raise ValueError(
+                "`prior='naive-bayes'` counts all rows before it learns the first one, and these come bit by bit: "
+                "`fit` them, or begin with `prior='equal'`"
+            )
         return KernelRule(
             **self.rule.kernel_fields(),
             bias=self.bias,
@@ -283,12 +329,10 @@ def progress(total: int, learner: Learner) -> Iterator[Callable[[int], object]]:
     if not learner.training.verbose:
         yield lambda done: None
         return
-    from tqdm import tqdm
-
-    with tqdm(total=total, unit=" rows", unit_scale=True) as bar:
+    with bar_class()(total=total, unit=" rows", unit_scale=True) as bar:
 
         def advance(done: int) -> None:
             bar.update(done)
-            bar.set_postfix(error=f"{learner.progressive_error():.4g}")
+            bar.set_postfix(error=learner.progressive_error_text())
 
         yield advance

@@ -29,8 +29,9 @@ from cwlearn.core.frequencies import FrequencySum
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import HOW, require
 from cwlearn.core.rule import Rule
-from cwlearn.core.states.base import NONE, LinearState, Statistics, new_statistics
+from cwlearn.core.states.base import NONE, LinearState
 from cwlearn.core.states.diagonal import DiagonalState
+from cwlearn.core.statistics import Statistics, new_statistics
 from cwlearn.core.text_options import TextOptions
 from cwlearn.core.training import BUILT_WITH, Training
 from cwlearn.errors import ModelError, listed
@@ -283,6 +284,11 @@ def check_confidences(rule: Rule, how: str) -> None:
         raise ModelError(
             f"models of {rule.name} cannot be merged: each holds gradients at weights of its own, whose sum belongs to "
             f"no weights"
+        )
+    if rule.informed and how != "l2":
+        raise ModelError(
+            "models with `prior` began with variances of their own rows, which are no confidences of what they have "
+            "learned: 'l2' is the only way to merge them"
         )
     if not rule.second_order and how != "l2":
         raise ModelError(f"models of {rule.name} have no confidences: 'l2' is the only way to merge them")

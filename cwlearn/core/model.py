@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -21,9 +20,18 @@ from cwlearn.core.label_sets import check_multilabel
 from cwlearn.core.probabilities import mean_outcome
 from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
-from cwlearn.core.states.base import NONE, STATISTICS, LinearState, State, Statistics, new_statistics
+from cwlearn.core.states.base import NONE, LinearState, State
 from cwlearn.core.states.diagonal import DiagonalState, aged
 from cwlearn.core.states.factory import blocks_of, new_state
+from cwlearn.core.statistics import (
+    COUNTED,
+    STATISTICS,
+    Repeated,
+    Statistics,
+    new_statistics,
+    progressive_error,
+    statistics_of,
+)
 from cwlearn.core.text_options import TextOptions
 from cwlearn.core.thresholds import cut_of
 from cwlearn.core.training import Training, check_threshold, check_update
@@ -69,6 +77,7 @@ class Model:
         self.classes = classes
         self.kernel = kernel
         self._counts: NDArray[np.void] = np.zeros(1, STATISTICS)
+        self._repeated: Repeated = (0, 0, 0.0)
         self._calibrations = np.zeros((len(classes) if multilabel else 0, CALIBRATION_SIZE))  # by label
         self.feature_names: NDArray[Any] | None = None  # strings, if the rows came with names
         self.label_texts: list[str] | None = None  # the labels as they are written, if they came from text
@@ -105,18 +114,15 @@ class Model:
     @property
     def statistics(self) -> Statistics:
         """A copy of what has been counted since the first row."""
-        statistics = new_statistics()
-        counts = self._counts[0].copy()
-        for name in statistics:
-            statistics[name] = counts[name].item()  # type: ignore[literal-required]
-        return statistics
+        return statistics_of(self._counts, self._repeated)
 
     @statistics.setter
     def statistics(self, statistics: Statistics) -> None:
         counts = self._counts.copy()  # never changed in place: what is derived from them knows them by their identity
-        for name in new_statistics():
+        for name in COUNTED:
             counts[name] = statistics[name]  # type: ignore[literal-required]
-        self._counts = counts
+        repeated = statistics["repeated_rows"], statistics["repeated_mistakes"], statistics["repeated_loss"]
+        self._counts, self._repeated = counts, repeated
 
     @property
     def n_learned(self) -> int:
@@ -168,17 +174,20 @@ class Model:
         """Whether rows have shown what scores are worth."""
         return all(known is not None for known in self.calibrations)
 
-    def progressive_error(self, since: Statistics | None = None) -> float:
-        """The error on rows before they were learned from: on all rows, or on those after `since`.
+    def progressive_error(self, since: Statistics | None = None) -> float | None:
+        """The error on rows before they were learned: see `statistics.progressive_error`; on those after `since`.
 
-        It is the part of mistakes or, for a regression, the root of the mean squared error.  If rows may have several
-        labels, it is the part of wrong decisions, one for each row and label (the Hamming loss).
+        If rows may have several labels, it is the part of wrong decisions, one for each row and label (Hamming loss).
         """
-        before = since or new_statistics()
-        rows = max(1, self.statistics["rows"] - before["rows"]) * (self.state.blocks if self.multilabel else 1)
-        if self.rule.task == "regression":
-            return math.sqrt(max(0.0, self.statistics["loss"] - before["loss"]) / rows)
-        return (self.statistics["mistakes"] - before["mistakes"]) / rows
+        labels = None if self.rule.task == "regression" else self.state.blocks if self.multilabel else 1
+        return progressive_error(self.statistics, since or new_statistics(), labels)
+
+    def progressive_error_text(self, since: Statistics | None = None) -> str:
+        """The progressive error as people read it: in percent, or in the unit of the targets."""
+        error = self.progressive_error(since)
+        if error is None:
+            return "-"
+        return f"{error:.4g}" if self.rule.task == "regression" else f"{100 * error:.2f} %"
 
     @property
     def bias(self) -> float:

@@ -29,8 +29,9 @@ from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import SIZE, is_number, require
 from cwlearn.core.rules import TASKS
-from cwlearn.core.states.base import LARGE, Arrays, Statistics, Stored
+from cwlearn.core.states.base import LARGE, Arrays, Stored
 from cwlearn.core.states.diagonal import DiagonalState
+from cwlearn.core.statistics import statistics_from_record
 from cwlearn.core.text_options import TextOptions
 from cwlearn.core.training import Training
 from cwlearn.errors import ModelError, listed
@@ -45,7 +46,6 @@ FREQUENCIES = ("frequency_columns", "frequency_counts")  # of features in docume
 HEADER_LIMIT = 1 << 30
 REASON_LENGTH = 1000  # the longest reason in an error, which may quote the file
 USUAL_MEMORY, USUAL_TIMES = 1 << 30, 8
-MOST_ROWS = 1 << 53  # sums in double are exact up to here, and no later pass can overflow
 JSON_TIMES = 32  # the most bytes in memory for a byte of JSON
 NAME_BYTES = 96  # memory of a feature's name beside its text
 BLOCK_BYTES = 1024  # memory of a label's block in a kernel state
@@ -313,7 +313,7 @@ def _filled(learner: Learner, header: dict[str, Any], arrays: Arrays, names: Sto
         raise ValueError(f"its prior {header['prior']} does not fit its parameters")
     learner.origin = float(origin)
     learner.feature_names = _read_names(names, n_features, budget)
-    learner.statistics = _statistics(header["tally"])
+    learner.statistics = statistics_from_record(header["tally"])
     _read_calibration(learner, header)
     learner.label_texts = _texts(header["labels"]["texts"], len(learner.classes))
     learner.hash_bits = _hash_bits(header["hash_bits"], n_features)
@@ -390,16 +390,3 @@ def _hash_bits(bits: Any, n_features: int) -> int:
     if type(bits) is not int or bits not in range(63) or (bits and n_features != 1 << bits):
         raise ValueError(f"its hashes of {bits} bits do not fit its {n_features} features")
     return bits
-
-
-def _statistics(counts: dict[str, Any]) -> Statistics:
-    whole = [counts["rows"], counts["updates"], counts["mistakes"], counts["unsolved"]]
-    if not all(_is_count(count) and count <= MOST_ROWS for count in whole):
-        raise ValueError(f"its counts {whole} are not sound")
-    sums = [counts["loss"], counts["surprise"], counts["squares"]]
-    if not all(type(number) in (int, float) and 0 <= number < float("inf") for number in sums):
-        raise ValueError(f"its sums {sums} are not sound")
-    return Statistics(
-        rows=whole[0], updates=whole[1], mistakes=whole[2], unsolved=whole[3],
-        loss=float(sums[0]), surprise=float(sums[1]), squares=float(sums[2]),
-    )  # fmt: skip

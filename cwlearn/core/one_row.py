@@ -26,8 +26,13 @@ Measured = tuple[float, Any, Any]  # squared length with the intercept, mean and
 
 
 def parts_of(x: Any, model: Model) -> Parts:
-    """The columns and values of a dictionary, of a matrix of one row, or of a row of numbers; not yet checked."""
+    """The columns and values of a row for a model of one label a row; see `columns_and_values`."""
     refuse_several_labels(model)
+    return columns_and_values(x, model)
+
+
+def columns_and_values(x: Any, model: Model) -> Parts:
+    """The columns and values of a dictionary, of a matrix of one row, or of a row of numbers; not yet checked."""
     if isinstance(x, Mapping):
         return _parts_of_mapping(x, model)
     try:  # what a row of a SciPy matrix usually is

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from cwlearn.core.learner import Learner
 from cwlearn.core.rows import Rows
-from cwlearn.core.states.base import BYTES, copy_of_counts, scratch_of
+from cwlearn.core.states.base import BYTES, scratch_of
 from cwlearn.core.states.diagonal import DiagonalState
+from cwlearn.core.statistics import copy_of_counts
 from cwlearn.native import answer_rows
 
 

@@ -18,6 +18,7 @@ from cwlearn.core.parameters import BOOLEAN, CLASS_WEIGHT, NOT_NEGATIVE, Options
 from cwlearn.core.probabilities import one_hot
 
 SHORTEST = 1  # half-life in rows
+EQUAL = "equal"
 AVERAGE = "Predict with the average of the weights held after each row."
 
 
@@ -131,6 +132,11 @@ class Rule(Options):
         return float(getattr(self, "forgetting", 0))
 
     @property
+    def informed(self) -> bool:
+        """Whether the prior is made of all rows, before the first one is learned."""
+        return getattr(self, "prior", EQUAL) != EQUAL
+
+    @property
     def begins_at_target(self) -> bool:
         """Whether the intercept starts at the first target instead of 0."""
         return False
@@ -241,3 +247,24 @@ class WeightedRule(Rule):
         "Weight of the loss by label. 'balanced' is n_rows / (n_labels * rows of the label).",
         keyword_only=True,
     )
+
+
+@dataclass(frozen=True)
+class InformedRule(WeightedRule):
+    """Base of the rules whose prior may be that of naive Bayes: see `naive_bayes`."""
+
+    prior: Literal["equal", "naive-bayes"] = option(
+        EQUAL,
+        one_of(EQUAL, "naive-bayes"),
+        "What weights begin with. 'equal': the same variance. 'naive-bayes': all rows are counted first, and the more "
+        "a feature tells about the labels by itself, the larger is the variance of its weight, up to "
+        "`initial_variance`.",
+        keyword_only=True,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.informed and self.covariance == "full":
+            raise ValueError(f"`prior={self.prior!r}` needs `covariance='diagonal'`: it is a variance for each weight")
+        if self.informed and self.half_life:
+            raise ValueError(f"`prior={self.prior!r}` and `forgetting` contradict each other: who forgets, forgets it")

@@ -15,7 +15,7 @@ from cwlearn.core._probabilities import winning_probabilities
 from cwlearn.core.gradient_rules import FTRL, AdaGrad
 from cwlearn.core.parameters import BOOLEAN, CONFIDENCE, NOTHING, POSITIVE, one_of, option
 from cwlearn.core.probabilities import softmax
-from cwlearn.core.rule import AVERAGE, Rule, SecondOrderRule, WeightedRule
+from cwlearn.core.rule import AVERAGE, InformedRule, Rule, SecondOrderRule, WeightedRule
 
 AUTO = one_of("auto")
 LOSS = one_of("hinge", "squared_hinge")
@@ -92,7 +92,7 @@ class AdaptiveRule(SecondOrderRule):
 
 
 @dataclass(frozen=True)
-class AROW(WeightedRule, AdaptiveRule):
+class AROW(InformedRule, AdaptiveRule):
     """Adaptive regularisation of weights: squared hinge loss, so noisy labels do little harm.
 
     Crammer, Kulesza, Dredze, NIPS 2009, Figure 1.
@@ -137,7 +137,7 @@ class AROWRegression(AdaptiveRule):
 
 
 @dataclass(frozen=True)
-class SCW(WeightedRule, SecondOrderRule):
+class SCW(InformedRule, SecondOrderRule):
     """Soft confidence-weighted learning: CW's constraint with a slack. Wang, Zhao, Hoi, ICML 2012, propositions 1-2."""
 
     name: ClassVar[str] = "scw"
@@ -169,7 +169,7 @@ class SCW(WeightedRule, SecondOrderRule):
 
 
 @dataclass(frozen=True)
-class NHERD(WeightedRule, SecondOrderRule):
+class NHERD(InformedRule, SecondOrderRule):
     """Normal herding: the Gaussian follows a herd of weight vectors. Crammer, Lee, NIPS 2010."""
 
     name: ClassVar[str] = "nherd"
@@ -218,7 +218,7 @@ class SOP(SecondOrderRule):
 
 
 @dataclass(frozen=True)
-class PassiveAggressive(WeightedRule):
+class PassiveAggressive(InformedRule):
     """Passive-aggressive: the smallest step to a margin of 1. Crammer et al., JMLR 2006; JMLR 2012, section 3."""
 
     name: ClassVar[str] = "pa"
@@ -268,7 +268,7 @@ class Perceptron(WeightedRule):
 
 
 @dataclass(frozen=True)
-class Logistic(WeightedRule, SecondOrderRule):
+class Logistic(InformedRule, SecondOrderRule):
     """Logistic regression, online: a Laplace posterior carried from row to row, or plain gradient descent."""
 
     name: ClassVar[str] = "logistic"

@@ -85,12 +85,13 @@ FEWEST_ROWS = 400  # of fewer rows a fifth tells too little: all are learned in 
 
 
 class Epoch(NamedTuple):
-    """One pass: the order of its rows, which rows are new to the model (by row; empty if all are), and whether it has
-    learned others several times."""
+    """One pass: the order of its rows, which rows show what scores are worth, since they are new to the model (by row;
+    empty if all are), whether the model has learned others several times, and whether this is not the first pass."""
 
     order: NDArray[np.int64]
     fresh: NDArray[np.uint8]
     settled: bool
+    repeated: bool
 
 
 class Plan:
@@ -99,8 +100,11 @@ class Plan:
     def __init__(self, rule: Rule, training: Training, n_rows: int) -> None:
         assert isinstance(training.epochs, int), "epochs are a number by now"
         self._n_rows, self._shuffle, self.n_epochs = n_rows, training.shuffle, training.epochs
-        self._holds_back = training.epochs > 1 and n_rows >= FEWEST_ROWS
-        self._first = max(1, training.epochs - rule.last_epochs) if self._holds_back else 0  # epoch of all rows
+        several = training.epochs > 1
+        # A prior knows all rows that it was made of, even if they are few, or learned once.
+        self._holds_back = rule.informed or (several and n_rows >= FEWEST_ROWS)
+        # The first epoch of all rows.
+        self._first = max(1, training.epochs - rule.last_epochs) if self._holds_back and several else 0
 
     @property
     def total(self) -> int:
@@ -118,12 +122,12 @@ class Plan:
 
     def epoch(self, epoch: int, order: NDArray[np.int64], numbers: NDArray[np.int64]) -> Epoch:
         """An epoch of rows that are to be learned in `order` and have these numbers among all."""
-        held = self.held_back(numbers)
+        held, nothing, repeated = self.held_back(numbers), np.zeros(len(numbers), np.uint8), epoch > 0
         if epoch < self._first:
-            return Epoch(order[~held[order]], np.zeros(len(numbers), np.uint8), False)
+            return Epoch(order[~held[order]], nothing, False, repeated)
         if not self._holds_back:
-            return Epoch(order, ALL_FRESH if epoch == 0 else np.zeros(len(numbers), np.uint8), False)
-        return Epoch(order, held.astype(np.uint8) if epoch == self._first else np.zeros(len(numbers), np.uint8), True)
+            return Epoch(order, nothing if repeated else ALL_FRESH, False, repeated)
+        return Epoch(order, held.astype(np.uint8) if epoch == self._first else nothing, self.n_epochs > 1, repeated)
 
     def epochs(self, random_state: np.random.RandomState) -> Iterator[Epoch]:
         """All epochs of a training that has its rows in memory."""

@@ -21,6 +21,7 @@ from cwlearn.core.rule import Rule
 from cwlearn.core.training import Training
 from cwlearn.estimators.base import Linear
 from cwlearn.estimators.classifier import LinearClassifier, Probabilistic, Weighted
+from cwlearn.utils.progress import bar_class
 
 
 class Racing(Linear):
@@ -80,7 +81,7 @@ class Racing(Linear):
 class AutoClassifier(Racing, Weighted, Probabilistic, LinearClassifier):
     """The classifier without knobs: it tries rules, parameters and numbers of epochs on the rows, and takes the best.
 
-    Ten candidates learn some of the rows and are judged by others; those that are clearly behind drop out, the rest
+    Twelve candidates learn some of the rows and are judged by others; those that are clearly behind drop out, the rest
     goes on to more epochs.  Up to some 4,000 rows all judge, in five folds; of more rows a fifth is enough.  The winner
     learns all rows.
 
@@ -191,7 +192,5 @@ def _progress(verbose: int) -> Iterator[Callable[[int], object]]:
     if not verbose:
         yield lambda done: None
         return
-    from tqdm import tqdm
-
-    with tqdm(desc="choosing", unit=" rows", unit_scale=True) as bar:
+    with bar_class()(desc="choosing", unit=" rows", unit_scale=True) as bar:
         yield bar.update

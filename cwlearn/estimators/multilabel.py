@@ -14,6 +14,7 @@ from cwlearn.core.explaining import TOP, Explanation, explain
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.label_sets import LabelSets
 from cwlearn.core.learner import Learner
+from cwlearn.core.one_row import columns_and_values, row_of_parts
 from cwlearn.core.rule import Rule
 from cwlearn.core.training import Training
 from cwlearn.estimators.arow import AROWClassifier
@@ -187,12 +188,10 @@ class MultiLabelClassifier(MetaEstimatorMixin, ClassifierMixin, Racing):  # type
     def explain(self, X: Any, top: int = TOP) -> Explanation:
         """Explain the most probable label of the only row of X: what each feature adds to its margin.
 
-        See `explain` of the classifier.
+        See `explain` of the classifier, which takes the same rows.
         """
-        rows, learner = self._rows(X), self._fitted
-        if rows.n_rows != 1:
-            raise ValueError(f"expected one row, got {rows.n_rows}")
-        return explain(learner, rows, feature_name(learner), top)
+        learner = self._fitted
+        return explain(learner, row_of_parts(columns_and_values(X, learner), learner), feature_name(learner), top)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the part of the rows whose predicted labels are all right, and complete."""

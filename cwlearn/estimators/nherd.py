@@ -31,6 +31,10 @@ class NHERDClassifier(Weighted, Probabilistic, LinearClassifier):
         the model follows a stream that drifts. 0 forgets nothing.
     class_weight : dict, "balanced" or None, default=None
         Weight of the loss by label. 'balanced' is n_rows / (n_labels * rows of the label).
+    prior : {"equal", "naive-bayes"}, default="equal"
+        What weights begin with. 'equal': the same variance. 'naive-bayes': all rows are counted first, and the
+        more a feature tells about the labels by itself, the larger is the variance of its weight, up to
+        `initial_variance`.
     initial_variance : float, default=1.0
         Variance of every weight before the first row.
     fit_intercept : bool, default=True
@@ -101,6 +105,7 @@ class NHERDClassifier(Weighted, Probabilistic, LinearClassifier):
         average: bool = False,
         forgetting: float = 0,
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        prior: Literal["equal", "naive-bayes"] = "equal",
         initial_variance: float = 1.0,
         fit_intercept: bool = True,
         epochs: int | Literal["auto"] = 10,
@@ -118,6 +123,7 @@ class NHERDClassifier(Weighted, Probabilistic, LinearClassifier):
         self.average = average
         self.forgetting = forgetting
         self.class_weight = class_weight
+        self.prior = prior
         self.initial_variance = initial_variance
         self.fit_intercept = fit_intercept
         self.epochs = epochs

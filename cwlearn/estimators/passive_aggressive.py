@@ -25,6 +25,10 @@ class PassiveAggressiveClassifier(Weighted, LinearClassifier):
         Predict with the average of the weights held after each row.
     class_weight : dict, "balanced" or None, default=None
         Weight of the loss by label. 'balanced' is n_rows / (n_labels * rows of the label).
+    prior : {"equal", "naive-bayes"}, default="equal"
+        What weights begin with. 'equal': the same variance. 'naive-bayes': all rows are counted first, and the
+        more a feature tells about the labels by itself, the larger is the variance of its weight, up to
+        `initial_variance`.
     initial_variance : float, default=1.0
         Variance of every weight before the first row.
     fit_intercept : bool, default=True
@@ -92,6 +96,7 @@ class PassiveAggressiveClassifier(Weighted, LinearClassifier):
         average: bool = False,
         *,
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        prior: Literal["equal", "naive-bayes"] = "equal",
         initial_variance: float = 1.0,
         fit_intercept: bool = True,
         epochs: int | Literal["auto"] = 15,
@@ -108,6 +113,7 @@ class PassiveAggressiveClassifier(Weighted, LinearClassifier):
         self.loss = loss
         self.average = average
         self.class_weight = class_weight
+        self.prior = prior
         self.initial_variance = initial_variance
         self.fit_intercept = fit_intercept
         self.epochs = epochs

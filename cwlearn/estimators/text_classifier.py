@@ -32,6 +32,7 @@ from cwlearn.estimators.one_row import OneRowClassifier
 from cwlearn.estimators.vectorizer import HashingVectorizer
 from cwlearn.text.explaining import explain_text
 from cwlearn.text.hashing import HashingSettings, settings_of
+from cwlearn.text.naming import name_columns_of_texts
 from cwlearn.text.one_document import parts_of_text, row_of_text
 from cwlearn.text.records_in_memory import rows_of_records
 from cwlearn.utils.signals import signals_wait
@@ -73,7 +74,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator, OneRowClassifier):  # type:
         Remove accents from letters.
     stop_words : sequence of str, optional
         Words that are left out.
-    token_pattern : {r"(?u)\b\w\w+\b", r"\S+"}, default=r"(?u)\b\w\w+\b"
+    token_pattern : {``r"(?u)\b\w\w+\b"``, ``r"\S+"``}, default ``r"(?u)\b\w\w+\b"``
         What a word is: two or more letters or digits, or all that stands between white space.
     weighting : {"count", "binary", "log"}, default="log"
         Value of a feature: its count n, 1, or 1 + ln n.
@@ -142,7 +143,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator, OneRowClassifier):  # type:
     # -- learning ------------------------------------------------------------------------------------------------------
 
     def fit(self, texts: Any, labels: Any, sample_weight: Any = None) -> Self:
-        """Learn from texts, a list or a column of strings, with their labels, in the epochs of the classifier."""
+        """Learn from texts, a list or a column of strings, with their labels, in the epochs of the classifier.
+
+        The model keeps the words of its heaviest weights, as that of `cwlearn train` does.
+        """
+        texts = texts if hasattr(texts, "__len__") else [*texts]
         classifier, documents = self._new_classifier(), self._documents()
         frequencies = Frequencies(1 << self.hash_bits, documents.norm) if documents.idf else None
         X = self._matrix(texts, classifier)
@@ -151,7 +156,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator, OneRowClassifier):  # type:
             in_one_pass = training.epochs == 1 and not training.shuffle
             X = _changed(X, frequencies.count_and_weigh if in_one_pass else partial(_count_then_weigh, frequencies))
         classifier.fit(X, labels, **_weights(sample_weight))
-        return self._adopt(classifier, frequencies)
+        self._adopt(classifier, frequencies)
+        name_columns_of_texts(classifier._learner, [*texts])
+        return self
 
     def partial_fit(self, texts: Any, labels: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from texts once, in their order.  The first call must name all labels in `classes`."""

@@ -240,7 +240,7 @@ def decided(
         state,
         alone=alone,
         shards=sharing is not None,
-        merged=sharing is not None and sharing.how != "l2",
+        how=None if sharing is None else sharing.how,
         budget=DEFAULT_BUDGET if budget is None else budget,
         several=isinstance(inner, MultiLabelClassifier),
     )

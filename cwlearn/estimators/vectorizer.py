@@ -52,7 +52,7 @@ class HashingVectorizer(sklearn_text.HashingVectorizer):  # type: ignore[misc]
         What makes tokens instead of `token_pattern`.
     stop_words : {'english'}, list, default=None
         Words that are left out, if `analyzer` is 'word'.
-    token_pattern : str or None, default=r"(?u)\b\w\w+\b"
+    token_pattern : str or None, default ``r"(?u)\b\w\w+\b"``
         What a token is, if `analyzer` is 'word'.
     ngram_range : tuple (min_n, max_n), default=(1, 1)
         The lengths of n-grams.

@@ -16,8 +16,9 @@ from cwlearn.evaluation.candidates import Candidate, Estimator
 from cwlearn.evaluation.comparison import Comparison
 from cwlearn.evaluation.data_sets import DataSet
 from cwlearn.evaluation.journal import Journal
-from cwlearn.evaluation.runner import TrialMonitor, run_trials
+from cwlearn.evaluation.runner import TrialBar, TrialMonitor, run_trials
 from cwlearn.evaluation.trials import TrialSettings
+from cwlearn.utils.progress import ProgressBar
 
 FOLDS = Check("an integer from 2 on", lambda value: is_integer(value) and value >= 2, int, "N")
 NOISE = Check("a number with 0 <= noise < 1", lambda value: is_number(value) and 0 <= value < 1, float, "X")
@@ -37,6 +38,7 @@ def compare(
     tuned_once: bool = False,
     feature_names: Sequence[str] | None = None,
     monitor: TrialMonitor | None = None,
+    verbose: int = 0,
 ) -> Comparison:
     """Cross-validate many classifiers on the same folds.
 
@@ -71,6 +73,8 @@ def compare(
         Names of the columns, for the report.  By default those of a data frame.
     monitor : TrialMonitor, optional
         Follows the progress.
+    verbose : int, default=0
+        Show a progress bar, on a terminal or in a notebook, unless there is a `monitor`.
 
     Returns
     -------
@@ -97,8 +101,9 @@ def compare(
         _noises(noise),
         TrialSettings(epochs, seed, tuned_once),
     )
-    with nullcontext() if journal is None else closing(Journal(journal, comparison)) as open_journal:
-        comparison.outcomes = run_trials(comparison, workers, open_journal, monitor)
+    bar = ProgressBar(quiet=not verbose)
+    with closing(bar), nullcontext() if journal is None else closing(Journal(journal, comparison)) as open_journal:
+        comparison.outcomes = run_trials(comparison, workers, open_journal, monitor or TrialBar(bar))
     return comparison
 
 

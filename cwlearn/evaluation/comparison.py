@@ -40,7 +40,7 @@ class Weight:
     deviation: float | None
 
 
-@dataclass
+@dataclass(repr=False)
 class Comparison:
     """Candidates on data sets.  `compare` returns it with the outcomes of all trials.
 
@@ -83,6 +83,18 @@ class Comparison:
         if self.trial_settings.tuned_once:  # the other folds wait for the first one
             return dict(sorted(tasks.items(), key=lambda item: item[1].fold > 0))
         return tasks
+
+    def __repr__(self) -> str:
+        """The errors on each data set, from the best on, a line for each."""
+        lines = ["Test errors in cross-validation"]
+        for name in [data_set.name for data_set in self.data_sets]:
+            for noise in self.noises:
+                errors = {candidate: self.error(name, noise, candidate) for candidate in self._candidate_names}
+                best = sorted((error, candidate) for candidate, error in errors.items() if not np.isnan(error))
+                digits = self.decimals(name, noise)
+                listed_errors = ", ".join(f"{candidate} {100 * error:.{digits}f} %" for error, candidate in best)
+                lines.append(f"{name}{f', {noise:.0%} wrong labels' if noise else ''}: {listed_errors}")
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         """The report as a notebook shows it: in a frame, so that neither style sheet reaches the other."""

@@ -12,6 +12,7 @@ from cwlearn.evaluation.journal import Journal
 from cwlearn.evaluation.threads import limit_openmp, one_core_each
 from cwlearn.evaluation.trials import Key, Outcome, SettingResult, TrialSettings, choose_setting, run_trial
 from cwlearn.utils.machine import usable_cores
+from cwlearn.utils.progress import ProgressBar
 
 
 class TrialMonitor:
@@ -25,6 +26,24 @@ class TrialMonitor:
 
     def trial_ended(self, outcome: Outcome) -> None:
         """A trial has ended, now or in the run that wrote the journal."""
+
+
+class TrialBar(TrialMonitor):
+    """Shows the trials on a progress bar."""
+
+    def __init__(self, bar: ProgressBar) -> None:
+        self.bar, self.n_trials, self.n_ended = bar, 0, 0
+
+    def started(self, n_trials: int) -> None:
+        self.n_trials = n_trials
+        self.bar.begin("comparing", n_trials, " trials")
+
+    def trial_started(self, description: str) -> None:
+        self.bar.advance(0, now=description)
+
+    def trial_ended(self, outcome: Outcome) -> None:
+        self.n_ended += 1
+        self.bar.advance(1)
 
 
 def run_trials(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,11 +17,13 @@ from cwlearn.evaluation.candidates import Candidate, ParameterValue, RuleCandida
 from cwlearn.evaluation.data_sets import DataSet, TrainingRows
 from cwlearn.evaluation.threads import one_core_each
 from cwlearn.evaluation.trials import SettingResult, TrialSettings, best_setting, try_settings
+from cwlearn.utils.progress import ProgressBar
+from cwlearn.utils.templates import environment
 
 HELD_OUT = Check("a number with 0 < held_out <= 0.5", lambda value: is_number(value) and 0 < value <= 0.5, float, "X")
 
 
-@dataclass
+@dataclass(repr=False)
 class Tuning:
     """The result of `tune`."""
 
@@ -41,6 +44,30 @@ class Tuning:
         epochs = {"epochs": self.best.epochs} if isinstance(self.candidate, RuleCandidate) else {}
         return {**self.fixed, **self.best.setting, **epochs}
 
+    def __repr__(self) -> str:
+        """The best setting and its error, in a line."""
+        best = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
+        return f"{self.candidate.title} is best with {best}: error {_percent(self.best.error)}"
+
+    def _repr_html_(self) -> str:
+        """All settings as a table, for a notebook."""
+        return environment("cwlearn.evaluation").get_template("tuning.html.jinja").render(tuning=self, percent=_percent)
+
+
+def _percent(error: float) -> str:
+    return f"{100 * error:.2f} %"
+
+
+def progress_on(bar: ProgressBar) -> Callable[[int, int], object]:
+    """A `report` of `tune` that shows a bar."""
+
+    def report(done: int, total: int) -> None:
+        if not done:
+            bar.begin("tuning", total, " epochs")
+        bar.move_to(done)
+
+    return report
+
 
 def tune(
     X: Any,
@@ -52,7 +79,8 @@ def tune(
     held_out: float = 0.1,
     seed: int = 0,
     name: str = "data",
-    report: Callable[[int, int], object] = lambda done, total: None,
+    report: Callable[[int, int], object] | None = None,
+    verbose: int = 0,
 ) -> Tuning:
     """Try the settings of an algorithm by a single randomised run each, as the papers do.
 
@@ -78,6 +106,8 @@ def tune(
         The name of the data in error messages.
     report : callable, optional
         Called with the epochs that are done and those of all settings: first with 0, then after each epoch.
+    verbose : int, default=0
+        Show a progress bar, on a terminal or in a notebook, unless there is a `report`.
 
     Returns
     -------
@@ -104,8 +134,11 @@ def tune(
     if len(np.unique(data_set.y[train])) < len(data_set.classes):
         raise DataError(f"{name}: some labels have too few rows to train and validate")
     training_rows = TrainingRows(data_set, data_set.y, train)
-    with one_core_each():
-        tried = try_settings(candidate, training_rows, validation, TrialSettings(epochs, seed), report=report)
+    bar = ProgressBar(quiet=not verbose)
+    with closing(bar), one_core_each():
+        tried = try_settings(
+            candidate, training_rows, validation, TrialSettings(epochs, seed), report=report or progress_on(bar)
+        )
     return Tuning(candidate, len(train), validation.stop, tried, candidate.fixed_parameters(data_set))
 
 

@@ -229,15 +229,19 @@ cdef Place find_label(Place line, Place p, Place end, Place prefix, int64_t size
 
 
 cdef void copy_labels(_Output out, Place line, Place end, Place prefix, int64_t size) noexcept nogil:
-    """Set field 0 to the labels of a line, without the prefix, with a blank between two."""
+    """Set field 0 to the labels of a line, without the prefix, with a blank between two.
+
+    One that is nothing but the prefix is a flaw, which is found by the blank beside it: no label at all is none.
+    """
     cdef int64_t start = out.used
-    cdef Place label = find_label(line, line, end, prefix, size)
+    cdef Place first = find_label(line, line, end, prefix, size)
+    cdef Place label = first
     cdef Place label_end
     while label != NULL:
         label_end = label + size
         while label_end < end and not is_blank(label_end[0]):
             label_end += 1
-        if out.used > start:
+        if label != first or label_end == label + size:
             out.scratch[out.used] = c" "
             out.used += 1
         memcpy(out.scratch + out.used, label + size, label_end - label - size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 
 import numpy as np
@@ -23,10 +23,12 @@ from cwlearn.text.reader import Reader, Reading
 from cwlearn.text.resources import Resources
 from cwlearn.text.row_store import MemoryStore
 from cwlearn.text.sampling import sampled
-from cwlearn.text.sources import Paths, as_sources, total_size
+from cwlearn.text.sources import Paths, Source, as_sources, total_size
 from cwlearn.text.text_file import peek
 from cwlearn.utils.machine import free_memory
 
+MOST_BYTES = 1 << 25  # of a large text, from all over it
+HEAD_BYTES = 1 << 16  # which tell how long a row is
 PIPE_BYTES = 1 << 22  # of a text that can be read only once, its beginning
 MOST_NONZEROS = 1 << 23  # which a sample of long lines, or of a compressed text, may have too many of
 
@@ -43,7 +45,7 @@ def choose_by_text(
     *,
     alone: bool = False,
     shards: bool = False,
-    merged: bool = False,
+    how: str | None = None,
     report: Callable[[int], object] = lambda rows: None,
     budget: float = DEFAULT_BUDGET,
     several: bool = False,
@@ -52,7 +54,7 @@ def choose_by_text(
 
     Of a large text, pieces from all over it are taken.  `rule` stands for the task and the weights of classes; if it is
     `alone`, it is the only candidate, and only its epochs are chosen.  Files that are `shards` may be bad ones.  If
-    models are to be `merged` by their confidences, candidates without any do not take part.  `report` gets the numbers
+    models are to be merged, `how` tells which candidates can be.  `report` gets the numbers
     of rows learned; `budget` limits the time.  Rows may have `several` labels.
     """
     known = labels_for(rule, labels, several=several)
@@ -92,9 +94,7 @@ def choose_by_text(
     if frequencies is not None and not in_one_pass:
         rows = frequencies.weigh(rows)
     learner = Learner(rule, training, known.values, 0, multilabel=several)
-    targets, weights = known.encode(store.labels, learner)
-    if rows.weights is not None:
-        weights = rows.weights * weights if len(weights) else rows.weights
+    targets, weights = known.encode_rows(rows, store.labels, learner)
     size = DiagonalState.nbytes(rows.n_features, blocks_of(len(learner.classes), several), reader.dtype, False)
     if size > (resources.memory or free_memory()):
         return None  # the training says so
@@ -104,19 +104,25 @@ def choose_by_text(
     )  # fmt: skip
     if alone:
         return race.choose([(rule, training)], random_state) if rows.n_rows >= FEWEST_ROWS else None
-    return choose(race, rule.task, training, getattr(rule, "class_weight", None), random_state, merged)
+    return choose(race, rule.task, training, getattr(rule, "class_weight", None), random_state, how)
 
 
 def _sample(reader: Reader) -> Iterator[Batch]:
     """Batches from all over the text; of a pipe, its beginning, which can be read again."""
     if total_size(reader.sources) is not None:
-        reader.sources = sampled(reader.sources, reader.reading.format)
+        reader.sources = sampled(reader.sources, reader.reading.format, _bytes_of_rows(reader.sources))
         with closing(iter(reader)) as batches:
             yield from batches
     elif len(reader.sources) == 1:
         source = reader.sources[0]
         head = peek(source, PIPE_BYTES)
         yield from reader.of_lines(head[: head.rfind(b"\n") + 1], source)
+
+
+def _bytes_of_rows(sources: Sequence[Source]) -> int:
+    """About how many bytes have as many rows as a race takes at most; fewer if they are too many."""
+    head = sources[0].head(HEAD_BYTES)
+    return min(MOST_BYTES, MOST_ROWS * len(head) // max(1, head.count(b"\n")))
 
 
 def _without_weights(rows: Rows) -> Rows:

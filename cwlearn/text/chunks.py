@@ -133,7 +133,8 @@ class ChunkReader:
             if PADDING + len(self._carry) >= len(buffer) - PADDING - 1:
                 buffer = self.new_buffer(2 * len(self._carry))
             filled, ended = self._fill(file, buffer)
-            stop = filled if ended else self.end_of_last_record(buffer, PADDING, filled)
+            whole = ended and file.source.whole
+            stop = filled if whole else self.end_of_last_record(buffer, PADDING, filled)
             self._carry = buffer[stop:filled].tobytes()
             flaw = self._flaw_of_carry()
             if stop == PADDING and not (ended or flaw):

@@ -12,6 +12,7 @@ from cwlearn.core.class_labels import label_text
 from cwlearn.core.label_sets import LabelSets
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import LabelError, label_value
+from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
 from cwlearn.core.states.base import NONE
 from cwlearn.errors import DataError, listed
@@ -117,6 +118,15 @@ class Labels:
         numbers = self.numbers(labels)
         counts = [self.counts[label] for label in sorted(self.texts)]
         return learner.targets(numbers), learner.class_weights(numbers, counts)
+
+    def encode_rows(
+        self, rows: Rows, labels: NDArray[np.float64], learner: Learner
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """As `encode`, with the weights that rows have themselves."""
+        targets, weights = self.encode(labels, learner)
+        if rows.weights is not None:
+            weights = rows.weights * weights if len(weights) else rows.weights
+        return targets, weights
 
     @property
     def sets(self) -> LabelSets | None:

@@ -70,4 +70,4 @@ class BarMonitor(Monitor):
         """What is shown beside the bar."""
         if run.learner is None or not run.learner.statistics["rows"]:
             return {}
-        return {"error": f"{run.learner.progressive_error():.4g}"}
+        return {"error": run.learner.progressive_error_text()}

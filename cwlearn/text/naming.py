@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,12 +12,15 @@ from cwlearn.core.states.base import LinearState
 from cwlearn.core.text_options import DEFAULT_NAMES
 from cwlearn.core.weights import heaviest
 from cwlearn.text.documents import DocumentParser
+from cwlearn.text.hashing import documents_of
+from cwlearn.text.one_document import hasher_of
 from cwlearn.text.reader import Reader
 from cwlearn.text.sampling import sampled
 from cwlearn.text.sources import total_size
 from cwlearn.text.vw import VwParser
 
 MOST_WORDS = 8  # of a column, the most frequent ones
+MOST_TEXTS = 20_000  # that are looked at, if they are in memory
 
 Words = dict[int, list[str]]  # by column; those that share it, the most frequent one first
 
@@ -44,6 +49,13 @@ def words_of(reader: Reader, columns: NDArray[np.int64]) -> Words:
 
 def _most_frequent(counts: dict[str, int]) -> list[str]:
     return sorted(counts, key=lambda word: (-counts[word], word))[:MOST_WORDS]
+
+
+def name_columns_of_texts(learner: Learner, texts: Sequence[str | bytes], most: int = DEFAULT_NAMES) -> None:
+    """Give a model the words of its heaviest columns, from the texts that it has learned; of very many, from some."""
+    some = texts[:: max(1, -(-len(texts) // MOST_TEXTS))]
+    found = hasher_of(learner).names(documents_of(some), heaviest_columns(learner, most))
+    learner.words = {column: _most_frequent(counts) for column, counts in sorted(found.items())}
 
 
 def name_columns(learner: Learner, reader: Reader, most: int = DEFAULT_NAMES) -> None:

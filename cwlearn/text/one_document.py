@@ -35,7 +35,7 @@ def row_of_text(text: Any, model: Model) -> Rows:
     if not isinstance(text, (str, bytes)):
         raise TypeError(f"expected a text, got {type(text).__name__}")
     try:
-        indptr, indices, values, squares, bad, _ = _hasher_of(model).row(text, model.state.dtype)
+        indptr, indices, values, squares, bad, _ = hasher_of(model).row(text, model.state.dtype)
     except UnicodeEncodeError as error:
         raise DataError(f"the text is not Unicode: character {error.start} is half of a surrogate pair") from None
     if bad:
@@ -52,7 +52,7 @@ def rows_of_texts(texts: Iterable[Any], model: Model) -> Rows:
         return model.weighed(_rows_of_records(texts, model))
     given = list(texts)
     try:
-        hashed = _hasher_of(model).rows(documents_of(given), NewArrays(), model.state.dtype)
+        hashed = hasher_of(model).rows(documents_of(given), NewArrays(), model.state.dtype)
     except UnicodeEncodeError as error:
         raise DataError(f"a text is not Unicode: {error.object[:40]!r} has half of a surrogate pair") from None
     if hashed.bad:
@@ -69,7 +69,7 @@ def _rows_of_records(records: Iterable[Any], model: Model) -> Rows:
     return rows_of_records(records, model.documents, model.hash_bits, model.state.dtype)
 
 
-def _hasher_of(model: Model) -> Hasher:
+def hasher_of(model: Model) -> Hasher:
     """The model's way to make rows of texts, kept with it."""
     documents = model.documents
     assert documents is not None

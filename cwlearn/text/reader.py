@@ -265,7 +265,7 @@ class Reader:
 
     def _document_parser(self, format: str, head: bytes) -> DocumentParser:
         from cwlearn.text.documents import DocumentParser  # which svmlight text does not need
-        from cwlearn.text.records import records_of
+        from cwlearn.text.records import NO_HEADER, records_of
 
         name, reading = self.sources[0].name, self.reading
         if self.documents is None:
@@ -283,7 +283,8 @@ class Reader:
             )  # fmt: skip
         except DataError as error:
             hint = "" if format == "parquet" else wrong_format_hint(head, format)
-            raise DataError(f"{error.what}; {hint}", name, error.line, error.column) if hint else error from None
+            what = f"{error.what.removesuffix(NO_HEADER)}; {hint}" if hint else error.what
+            raise DataError(what, name, error.line, error.column) from None
         return DocumentParser(format, records, options, self._document_bits, self.dtype)
 
     def _vw_parser(self) -> VwParser:

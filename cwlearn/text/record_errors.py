@@ -111,7 +111,8 @@ def find_tabbed_flaw(record: bytes) -> RecordFlaw | None:
     """Whether there is a tab in a line."""
     if b"\t" in record[: end_of(record)]:
         return None
-    return RecordFlaw("expected a label, a tab and text, found no tab", record, 0, _beginning(record))
+    what = "expected a label, a tab and text, found no tab; lines of text alone are `format='fasttext'`"
+    return RecordFlaw(what, record, 0, _beginning(record))
 
 
 def _beginning(record: bytes) -> bytes:

@@ -297,6 +297,9 @@ def can_be_cut(format: str) -> bool:
     return format in LINE_FORMATS or RECORD_FORMATS[format].lines_are_records
 
 
+NO_HEADER = "; if the first line is no header, give `header=False`, and numbers of columns as `text` and `label`"
+
+
 def records_of(
     format: str,
     head: bytes,
@@ -325,17 +328,19 @@ def records_of(
     mark = ord(delimiter) if delimiter else delimiter_of(head, format)
     text = np.frombuffer(bytes(SLACK) + head + bytes(SLACK), np.uint8)
     first = head[: end_of_record(text, SLACK, SLACK + len(head), mark) - SLACK]
+    names: list[str] = []
+    wanted = (*([label] if labelled else []), *texts, *extras)
     try:
         names = [name.decode("utf-8", "replace") for name in csv_fields(first, mark)]
         if not has_header:
             names = [str(number) for number in range(1, len(names) + 1)]
         where = "the header" if has_header else "the first line"
-        wanted = (*([label] if labelled else []), *texts, *extras)
         columns = [csv_column(names, name, where) for name in wanted]
         if len({*columns}) < len(columns):
             raise RecordFlaw("expected different fields for `label` and `text`, found the same one twice", first, 0)
     except RecordFlaw as flaw:
-        raise DataError(str(flaw), path, 1, flaw.column) from None
+        hint = NO_HEADER if has_header and len(names) > 1 and not {*wanted} & {*names} else ""
+        raise DataError(f"{flaw}{hint}", path, 1, flaw.column) from None
     header = first if has_header else None
     return Csv(
         labelled, tuple(columns), len(names), mark, header, extras=extras, multilabel=multilabel, optional=optional

@@ -27,6 +27,7 @@ class Piece(NamedTuple):
     order: NDArray[np.int64] | None = None
     fresh: NDArray[np.uint8] = ALL_FRESH
     settled: bool = False
+    repeated: bool = False
 
 
 class MemoryStore:
@@ -110,6 +111,10 @@ class MemoryStore:
     @property
     def queries(self) -> NDArray[np.int64]:
         return self._arrays["queries"].values
+
+    def parts(self) -> Iterator[tuple[Rows, NDArray[np.float64], NDArray[np.int64]]]:
+        """All rows with their labels and their numbers."""
+        yield self.rows, self.labels, np.arange(self.rows.n_rows)
 
     def pieces(
         self, plan: Plan, training: Training, random_state: np.random.RandomState
@@ -216,6 +221,11 @@ class DiskStore:
         if not sound or not all(part is None or np.isfinite(part).all() for part in (weights, extras)):
             raise OSError(DAMAGED)
         return Rows(indptr, indices, values, squares, self.n_features, weights, extras), labels
+
+    def parts(self) -> Iterator[tuple[Rows, NDArray[np.float64], NDArray[np.int64]]]:
+        """All rows with their labels and their numbers, block by block."""
+        for block in self._blocks:
+            yield *self._read(block), np.arange(block.first, block.first + block.n_rows)
 
     def pieces(
         self, plan: Plan, training: Training, random_state: np.random.RandomState

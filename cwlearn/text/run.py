@@ -23,6 +23,7 @@ from cwlearn.text.batch import Batch
 from cwlearn.text.chunks import CHUNK_BYTES, Beginning
 from cwlearn.text.labels import Labels
 from cwlearn.text.monitor import Monitor
+from cwlearn.text.prior import set_prior
 from cwlearn.text.reader import Reader, Reading
 from cwlearn.text.resources import Resources, WeightLimit, check_hashed_size, check_weights
 from cwlearn.text.row_store import DiskStore, MemoryStore, Piece
@@ -109,10 +110,10 @@ class Run:
 
     @property
     def _in_one_pass(self) -> bool:
-        return self.training.epochs == 1 and not self.training.shuffle
+        return self.training.epochs == 1 and not self.training.shuffle and not self.rule.informed
 
     def _learn(self, piece: Piece) -> None:
-        learner, (rows, labels, order, fresh, settled) = self.learner, piece
+        learner, (rows, labels, order, fresh, settled, repeated) = self.learner, piece
         assert learner is not None
         if self._rows_to_skip:
             order = np.arange(rows.n_rows) if order is None else order
@@ -123,9 +124,7 @@ class Run:
             self.done += done
             self.monitor.learned(self, done)
 
-        (targets, weights), sets = self.labels.encode(labels, learner), self.labels.sets
-        if rows.weights is not None:
-            weights = rows.weights * weights if len(weights) else rows.weights
+        (targets, weights), sets = self.labels.encode_rows(rows, labels, learner), self.labels.sets
         try:
             if learner.frequencies is not None and self._in_one_pass:
                 learn_weighed(learner, rows, targets, weights, order, report, self.monitor, sets)
@@ -133,7 +132,7 @@ class Run:
             if isinstance(self._store, DiskStore):
                 rows = learner.weighed(rows)
             with self.monitor.undisturbed():
-                learner.learn(rows, targets, weights, order, report, fresh, settled, sets)
+                learner.learn(rows, targets, weights, order, report, fresh, settled, repeated, sets)
         except DataError as error:
             if self._current is None or error.row is None:
                 raise
@@ -283,6 +282,9 @@ class Run:
                 store.set_values(self.learner.weighed(store.rows))
         random_state = self.random_state or self.training.generator()
         plan = Plan(self.rule, self.training, self.rows)
+        if self.learner is not None and self.learner.wants_prior:
+            with self.monitor.undisturbed():
+                set_prior(self.learner, store, plan, self.labels)
         self.monitor.begin("learning", plan.total, " rows")
         with closing(store.pieces(plan, self.training, random_state)) as pieces:
             yield from pieces

@@ -12,19 +12,20 @@ SAMPLE_BYTES = 1 << 23  # of a text that are looked at, if it is longer
 SAMPLE_PIECES = 32  # which lie all over the files
 
 
-def sampled(sources: Iterable[Source], format: str = AUTO) -> list[Source]:
-    """Pieces from all over the files, if these are large; of a file that cannot be cut, its beginning.
+def sampled(sources: Iterable[Source], format: str = AUTO, most: int | None = None) -> list[Source]:
+    """Pieces from all over files of more than `most` bytes; of a file that cannot be cut, its beginning.
 
-    A compressed file is left as it is.
+    A piece ends anywhere, and leaves out its last record.  A compressed file is left as it is.
     """
     sources = list(sources)
-    size = total_size(sources) or 0
-    if size <= SAMPLE_BYTES:
+    size, most = total_size(sources) or 0, SAMPLE_BYTES if most is None else most
+    if size <= most:
         return sources
-    part, pieces = SAMPLE_BYTES / size, []
+    part, pieces = most / size, []
     for source in sources:
         wanted = max(1, round(SAMPLE_PIECES * (source.size or 0) / size))
         for piece in cut(source, wanted, format):
-            stop = piece.start + int(part * (piece.size or 0)) if source.is_plain else None
-            pieces.append(Source(piece.path, piece.start, stop))
+            if source.is_plain:
+                piece = Source(piece.path, piece.start, piece.start + int(part * (piece.size or 0)), whole=False)
+            pieces.append(piece)
     return pieces

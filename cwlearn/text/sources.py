@@ -29,6 +29,7 @@ class Source:
     path: str
     start: int = 0
     stop: int | None = None  # None: the end of the file
+    whole: bool = True  # False: the last line may be cut at `stop`, and is left out
 
     @property
     def name(self) -> str:

@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import time
+from importlib.util import find_spec
 from typing import Any
 
 PATIENCE = 0.5  # seconds of work before a bar is shown
@@ -13,14 +14,31 @@ PULSE = 0.5  # seconds between two looks at the clock, while nothing moves
 MEASURED = ("B", " rows")  # units of large numbers, which are written as 1.2k or 3.4M
 
 
+def in_notebook() -> bool:
+    """Whether this is the kernel of a notebook."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return shell is not None and "IPKernelApp" in getattr(shell, "config", {})
+
+
+def bar_class() -> Any:
+    """The class of bars: in a notebook one that is drawn as a widget, if widgets are installed."""
+    if in_notebook() and find_spec("ipywidgets") is not None:
+        from tqdm.notebook import tqdm as widget
+
+        return widget
+    from tqdm import tqdm
+
+    return tqdm
+
+
 class ProgressBar:
-    """A progress bar, shown only on a terminal, and only if the work takes longer than `PATIENCE` seconds.
+    """A progress bar, shown only on a terminal or in a notebook, and only if the work takes longer than `PATIENCE`.
 
     Its clock goes on while nothing moves, so that a terminal is never silent.
     """
 
     def __init__(self, quiet: bool) -> None:
-        self._wanted = not quiet and sys.stderr is not None and sys.stderr.isatty()
+        self._wanted = not quiet and sys.stderr is not None and (sys.stderr.isatty() or in_notebook())
         self._bar: Any = None
         self._moving = threading.RLock()
         self._start = time.monotonic()
@@ -69,10 +87,8 @@ class ProgressBar:
 
     def _shown(self) -> Any:
         if self._bar is None:
-            from tqdm import tqdm
-
             scaled = self._unit in MEASURED
-            self._bar = tqdm(
+            self._bar = bar_class()(
                 total=self._total, desc=self._what, unit=self._unit, unit_scale=scaled, leave=False, ncols=_bar_width()
             )
         return self._bar

@@ -2,7 +2,7 @@
 A race instead of a choice
 ==========================
 
-Which algorithm, which strength, how many epochs? :class:`~cwlearn.AutoClassifier` lets ten candidates race. They
+Which algorithm, which strength, how many epochs? :class:`~cwlearn.AutoClassifier` lets twelve candidates race. They
 are judged by rows that they have not learned. Whoever is clearly behind drops out, and the winner learns all rows.
 """
 

@@ -11,6 +11,7 @@ from scipy import sparse
 from cwlearn.core import choosing, rules
 from cwlearn.core.choosing import FOLDS, ROUNDS, Race, Racer, choose
 from cwlearn.core.field import LABELS, TARGETS, options_of
+from cwlearn.core.naive_bayes import LabelCounts
 from cwlearn.core.rows import as_rows
 from cwlearn.core.states.base import NONE
 from cwlearn.core.training import Training
@@ -102,9 +103,7 @@ def test_wrong_labels_choose_few_epochs_or_a_cautious_rule():
     clean = np.where(X @ rng.standard_normal(60) > 0, 1.0, -1.0)
     y = np.where(rng.random(1500) < 0.25, -clean, clean)
     choice = chosen(X, y)
-    aggressive = next(
-        entry for entry in choice.field if entry.rule == rules.CW(average=False) or entry.rule.name == "cw"
-    )
+    aggressive = next(entry for entry in choice.field if entry.rule.name == "scw" and entry.rule.C != "auto")
     assert choice.field[0].loss <= aggressive.loss
     assert choice.field[0].loss < 0.34  # 0.25 is as good as can be
 
@@ -124,22 +123,27 @@ def test_a_given_number_of_epochs_stays_and_its_race_is_bounded(epochs):
     assert lasted[0] == max(lasted) <= min(epochs, 20)
 
 
-def test_without_a_shuffle_the_last_fifth_judges():
+def test_without_a_shuffle_the_latest_rows_judge_what_those_before_them_have_taught():
     X, y = random_rows(99)
-    race = race_of(X, y)
-    (fold,) = race._folds(False, np.random.RandomState(0))
-    assert np.flatnonzero(fold).tolist() == [*range(80, 100)]
-    assert chosen(X, y, Training(epochs=1, shuffle=False)).rows == 20
+    folds = race_of(X, y)._folds(False, np.random.RandomState(0))
+    assert [np.flatnonzero(fold.judging).tolist() for fold in folds] == [
+        [*range(start, start + 20)] for start in (80, 60, 40)
+    ]
+    assert [np.flatnonzero(fold.learned).tolist() for fold in folds] == [[*range(stop)] for stop in (80, 60, 40)]
+    assert chosen(X, y, Training(epochs=1, shuffle=False)).rows == 60
+    X = sparse.csr_matrix(np.ones((20_001, 1), np.float32))
+    (fold,) = race_of(X, np.resize([-1.0, 1.0], 20_001))._folds(False, np.random.RandomState(0))
+    assert np.flatnonzero(fold.judging).tolist() == [*range(16_001, 20_001)]
 
 
 def test_every_row_judges_once_if_they_are_few_and_a_fifth_does_if_they_are_many():
     X, y = random_rows(99)
     folds = race_of(X, y)._folds(True, np.random.RandomState(0))
-    assert np.sum(folds, axis=0).tolist() == [1] * 100
+    assert np.sum([fold.judging for fold in folds], axis=0).tolist() == [1] * 100
     X = sparse.csr_matrix(np.ones((20_001, 1), np.float32))
     folds = race_of(X, np.resize([-1.0, 1.0], 20_001))._folds(True, np.random.RandomState(0))
     assert len(folds) == 1
-    assert folds[0].sum() == 4001
+    assert folds[0].judging.sum() == 4001
 
 
 def test_little_memory_takes_fewer_folds(monkeypatch):
@@ -195,16 +199,40 @@ def test_a_field_in_which_nobody_can_learn_has_no_winner(monkeypatch):
     assert chosen(*random_rows(100)) is None
 
 
-def test_rows_with_weights_and_models_to_be_merged_leave_out_rules_that_cannot():
+def test_models_to_be_merged_leave_out_rules_that_cannot():
     X, _ = random_rows(100)
     rows = as_rows(X, np.float32)
-    weighted = options_of("classification", rows, AUTO, False, weighted=True)
-    assert all(rule.takes_weights for rule, _ in weighted)
-    assert 0 < len(weighted) < len(LABELS)
-    merged = options_of("classification", rows, AUTO, False, merged=True)
-    assert all(rule.second_order for rule, _ in merged)
-    assert "pa" not in {rule.name for rule, _ in merged}
-    assert len(options_of("regression", rows, AUTO, False)) == len(TARGETS)
+    everybody = [rule for rule, _ in options_of("classification", rows, AUTO, False)]
+    assert len(everybody) == len(LABELS)
+    assert all(rule.takes_weights for rule in everybody)
+    for how in ("posterior", "kl"):
+        merged = [rule for rule, _ in options_of("classification", rows, AUTO, False, how=how)]
+        assert merged == [rule for rule in everybody if rule.second_order and not rule.informed]
+    averaged = [rule for rule, _ in options_of("classification", rows, AUTO, False, how="l2")]
+    assert averaged == [rule for rule in everybody if not rule.sums_gradients]
+    assert len(options_of("regression", rows, AUTO, False, how="posterior")) == len(TARGETS)
+
+
+def test_one_pass_leaves_out_priors_of_all_rows():
+    X, y = random_rows(100)
+    for training, informed in ((Training(epochs=1, shuffle=False), False), (Training(epochs=1), True)):
+        field = chosen(X, y, training).field
+        assert any(entry.rule.informed for entry in field) == informed
+        assert len(field) >= 8
+
+
+def test_priors_are_those_of_the_rows_that_are_learned(monkeypatch):
+    X, y = random_rows(200)
+    race, counted = race_of(X, y), []
+    original = LabelCounts.add
+
+    def add(counts, rows, numbers, which):
+        counted.append(which)
+        original(counts, rows, numbers, which)
+
+    monkeypatch.setattr(LabelCounts, "add", add)
+    choose(race, "classification", AUTO, None, np.random.RandomState(0))
+    assert np.sum(counted, axis=0).tolist() == [FOLDS - 1] * len(y)  # once for each fold, without its judges
 
 
 @pytest.mark.parametrize("several", [False, True])

@@ -41,7 +41,8 @@ def test_a_fifth_of_many_rows_comes_in_with_the_last_epochs(rule, last, shuffle,
     assert abs(len(held) - n_rows / 5) < 40
     if not shuffle:
         assert held.tolist() == list(range(1600, 2000))
-    for number, (order, fresh, settled) in enumerate(epochs):
+    for number, (order, fresh, settled, repeated) in enumerate(epochs):
+        assert repeated == (number > 0)
         assert len(set(order)) == len(order)
         assert settled == (number >= first)
         if number < first:

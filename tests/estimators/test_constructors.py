@@ -16,7 +16,9 @@ from cwlearn.estimators.loading import CLASSIFIERS, KERNEL_CLASSIFIERS, REGRESSO
 
 ESTIMATORS = [*CLASSIFIERS.values(), *KERNEL_CLASSIFIERS.values(), *REGRESSORS.values()]
 LEFT_OUT = {  # options that a kind of estimator does not offer
-    **dict.fromkeys(KERNEL_CLASSIFIERS.values(), ("projection", "covariance", "average", "forgetting", "dtype")),
+    **dict.fromkeys(
+        KERNEL_CLASSIFIERS.values(), ("projection", "covariance", "average", "forgetting", "prior", "dtype")
+    ),
     **dict.fromkeys(REGRESSORS.values(), ("n_constraints", "multiclass_update", "threshold")),
 }
 each_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: estimator.__name__)

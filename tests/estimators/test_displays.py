@@ -93,6 +93,42 @@ def test_weights_of_one_of_several_labels(iris):
         WeightsDisplay.from_estimator(model, label="rose")
 
 
+def test_weights_of_several_labels_are_the_heaviest_of_all(iris):
+    model = package.AROWClassifier(random_state=0).fit(*iris)
+    display = WeightsDisplay.from_estimator(model, top=5)
+    heaviest = np.argsort(-np.abs(model.coef_.ravel()), kind="stable")[:5]
+    assert display.weights.tolist() == model.coef_.ravel()[heaviest].tolist()
+    assert display.names == [f"{place % 4} ({model.classes_[place // 4]})" for place in heaviest]
+    np.testing.assert_allclose(display.deviations, np.sqrt(model.variance_.ravel()[heaviest]))
+    several = package.MultiLabelClassifier(package.AROWClassifier(random_state=0)).fit(
+        iris[0], np.eye(3)[[0, 1, 2] * 50]
+    )
+    assert all(name.endswith(("(0)", "(1)", "(2)")) for name in WeightsDisplay.from_estimator(several, top=3).names)
+
+
+def test_weights_of_a_pipeline_have_the_names_that_its_steps_give():
+    frame = load_breast_cancer(as_frame=True)
+    pipeline = make_pipeline(StandardScaler(), package.AROWClassifier(random_state=0)).fit(frame.data, frame.target)
+    display = WeightsDisplay.from_estimator(pipeline, top=3)
+    assert display.names == [frame.feature_names[j] for j in np.argsort(-np.abs(pipeline[-1].coef_[0]))[:3]]
+    hashed = make_pipeline(package.HashingVectorizer(n_features=64), package.AROWClassifier(random_state=0))
+    hashed.fit(["good film", "bad film"] * 5, [1, 0] * 5)
+    assert WeightsDisplay.from_estimator(hashed, top=2).names == [
+        str(j) for j in np.argsort(-np.abs(hashed[-1].coef_[0]), kind="stable")[:2]
+    ]
+    with pytest.raises(TypeError, match="a pipeline that ends with one, got LinearSVC"):
+        WeightsDisplay.from_estimator(LinearSVC())
+
+
+def test_weights_of_a_text_classifier_are_words(tmp_path):
+    texts, labels = ["good film", "bad film"] * 10, [1, 0] * 10
+    model = package.TextClassifier(package.AROWClassifier(random_state=0)).fit(iter(texts), labels)
+    assert set(WeightsDisplay.from_estimator(model, top=4).names) == {"good", "bad", "good film", "bad film"}
+    model.save(tmp_path / "m.npz")
+    loaded = package.load(tmp_path / "m.npz")
+    assert "good" in WeightsDisplay.from_estimator(make_pipeline(loaded), top=4).names
+
+
 @pytest.mark.parametrize("estimator", [package.LogisticClassifier(), LogisticRegression()])
 def test_reliability_compares_what_was_said_with_what_was_right(data, estimator):
     X, y = data

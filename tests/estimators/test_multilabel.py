@@ -232,6 +232,7 @@ def test_the_most_probable_label_is_explained_as_its_own_classifier_would(classi
         found, chances = fitted.explain(X[row]), fitted.predict_proba(X[row])[0]
         label = int(chances.argmax())
         assert (found.label, found.rival) == (label, None)
+        assert fitted.explain(X[row].toarray()[0]).margin == pytest.approx(found.margin, rel=1e-12)
         assert found.probability == pytest.approx(chances[label], abs=1e-12)
         binary = clone(classifier).fit(X, Y[:, label]).explain(X[row])
         sign = 1 if binary.label else -1

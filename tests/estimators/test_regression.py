@@ -274,7 +274,8 @@ def test_train_reports_errors_and_no_mistakes(data, tmp_path):
     assert report["progressive_error"] == pytest.approx(learner.progressive_error())
     words = succeed("train", path, "-m", tmp_path / "m", "-a", "arow", "--task", "regression", "-v")
     assert "arow regression of 20 features\n" in words.out
-    assert "(root mean squared error, 3,000 updates)" in words.out
+    assert "3,000 updates; root mean squared error" in words.out
+    assert words.out.endswith(" in the first epoch\n")
     assert "newest" in words.err
 
 

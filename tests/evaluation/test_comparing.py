@@ -44,6 +44,15 @@ def test_figures_come_from_the_outcomes(comparison):
     assert errors[comparison.ranking(0.0)[0]] == errors.min()
 
 
+def test_a_comparison_prints_its_errors_from_the_best_on(comparison):
+    first, *lines = repr(comparison).splitlines()
+    assert first == "Test errors in cross-validation"
+    assert len(lines) == len(comparison.data_sets) * len(comparison.noises)
+    shown = [float(part.split()[1]) for part in lines[0].partition(": ")[2].split(", ")]
+    assert shown == sorted(shown)
+    assert len(shown) == len(comparison.candidates)
+
+
 def test_names_that_are_not_in_the_comparison_are_refused(comparison):
     with pytest.raises(ValueError, match="there is no data set 'words' in this comparison, but data"):
         comparison.error("words", 0.0, "cw")

@@ -51,3 +51,13 @@ def test_tuning_finds_the_lowest_error(data):
 def test_bad_arguments_are_refused(data, options, message):
     with pytest.raises(ValueError, match=message):
         evaluation.tune(*data, **{"algorithm": "cw", **options})
+
+
+def test_a_tuning_shows_itself_in_a_line_and_in_a_notebook_as_a_table(data):
+    tuning = evaluation.tune(*data, "cw", grid={"confidence": [0.6, 0.9]}, epochs=2)
+    assert " is best with " in repr(tuning)
+    assert "\n" not in repr(tuning)
+    assert f"error {100 * tuning.best.error:.2f} %" in repr(tuning)
+    page = tuning._repr_html_()
+    assert page.count("<tr>") == 3
+    assert page.count(">best<") == 1

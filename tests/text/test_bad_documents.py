@@ -18,6 +18,8 @@ from cwlearn.errors import DataError
 from tests.text.document_cases import classifier, documents, everything, jsonl, written
 from tests.text_cases import fail, outcome_of, set_chunk_bytes, succeed, trained
 
+NO_TAB = "expected a label, a tab and text, found no tab; lines of text alone are `format='fasttext'`"
+
 GOOD = {
     "jsonl": b'{"text": "a fine film", "label": "good"}\n{"text": "a dull one", "label": "bad"}\n',
     "csv": b"label,text\ngood,a fine film\nbad,a dull one\n",
@@ -122,7 +124,7 @@ BAD_LINES = {
     "ft W08-label": (b"__label__go\0d a", 10, "expected a label of text, found a NUL byte in it (near 'go\\x00d')"),
     "ft W17-label": (b"__label__" + b"x" * 1025 + b" a", 10, LONG),
     "txt W03-none": (b"\ta text", 1, "expected a label before the tab, found nothing"),
-    "txt W03-no-tab": (b"no tab", 1, "expected a label, a tab and text, found no tab (near 'no tab')"),
+    "txt W03-no-tab": (b"no tab", 1, f"{NO_TAB} (near 'no tab')"),
     "txt W07-text": (b"good\t\xff", 6, "expected UTF-8, found byte 0xff"),
     "txt W07-label": (b"g\xff\ta", 2, "expected UTF-8, found byte 0xff"),
     "txt W17-label": (b"x" * 1025 + b"\ta", 1, LONG),
@@ -348,6 +350,12 @@ def test_w21_the_format_that_is_named_reads_the_file(tmp_path):
         ),
         ('label,"text', [], "1:7: expected a closing quote for this one, found none"),
         ("a,b", ["--no-header"], "1:1: expected a field 'label' in the first line, found 1, 2"),
+        (
+            "good,a fine film",
+            [],
+            "1:1: expected a field 'label' in the header, found good, a fine film; if the first line is no "
+            "header, give --no-header, and numbers of columns as --text and --label",
+        ),
     ],
 )
 def test_w22_a_header_without_the_fields_is_refused(header, words, message, tmp_path):

@@ -34,6 +34,8 @@ from cwlearn.text.record_errors import (
 )
 from tests.text.record_cases import PADDING, padded, split_fasttext, split_plain, split_tabbed
 
+NO_TAB = "expected a label, a tab and text, found no tab; lines of text alone are `format='fasttext'`"
+
 WORDS = ["__label__", "__label__a", "_", "x", " ", "  ", "\t", "\r", "word", "é", "w" * 20]
 LINES = st.lists(st.lists(st.sampled_from(WORDS), max_size=8).map("".join), max_size=6)
 LABEL = b"__label__"
@@ -122,7 +124,7 @@ def test_plain_lines_and_lines_with_a_tab(lines):
 @pytest.mark.parametrize(
     ("flaw", "what", "column"),
     [
-        (find_tabbed_flaw(b"spam hello\r\n"), "expected a label, a tab and text, found no tab (near 'spam hello')", 1),
+        (find_tabbed_flaw(b"spam hello\r\n"), f"{NO_TAB} (near 'spam hello')", 1),
         (
             find_fasttext_flaw(b"no label\n", LABEL),
             "expected a label, a word that begins with __label__, found none (near 'no label')",

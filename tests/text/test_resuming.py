@@ -62,7 +62,12 @@ def test_resuming_counts_only_what_is_new(text, tmp_path):
     assert second["rows"] == 61
     assert statistics["rows"] == 5 * 61
     assert first["updates"] + second["updates"] == statistics["updates"]
-    assert second["progressive_error"] == second["mistakes"] / (3 * 61)
+    assert second["mistakes"] == statistics["mistakes"] - first["mistakes"]
+    assert statistics["repeated_rows"] == (1 + 2) * 61
+    again = succeed(
+        "train", text, "-m", tmp_path / "o.npz", "--resume", tmp_path / "m.npz", "--epochs", 1, "--shuffle", "--json"
+    ).json
+    assert second["progressive_error"] == again["progressive_error"] == again["mistakes"] / 61
     assert model_file.load(tmp_path / "m.npz").statistics["rows"] == 2 * 61
 
 
@@ -139,6 +144,9 @@ MODES = {
     "balanced": ["--epochs", 2, "--class-weight", "balanced"],
     "several labels a row": ["--epochs", 1, "--multilabel"],
     "several labels a row, cache": ["--epochs", 3, "--multilabel", "--memory", SMALL],
+    "prior of all rows": ["-a", "arow", "--prior", "naive-bayes", "--epochs", 4],
+    "prior of all rows, one pass": ["-a", "scw", "--prior", "naive-bayes", "--epochs", 1],
+    "prior of all rows, cache": ["-a", "nherd", "--prior", "naive-bayes", "--epochs", 3, "--memory", SMALL],
     "gzip": ["--epochs", 1],
 }
 

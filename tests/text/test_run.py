@@ -35,7 +35,7 @@ from cwlearn.text.reader import Reader
 from cwlearn.text.resources import Resources, WeightLimit
 from cwlearn.text.row_store import DiskStore, MemoryStore
 from cwlearn.text.run import Run
-from tests.cases import RULES, WEIGHTED, random_rows, rule_id
+from tests.cases import INFORMED, RULES, WEIGHTED, random_rows, rule_id
 from tests.text_cases import SMALL, bits, compressed, cwlearn, fail, flags, outcome_of, random_text, succeed, trained
 
 TRAININGS = [
@@ -79,7 +79,7 @@ def ways(path, rule, training):
 
 
 @pytest.mark.parametrize("training", TRAININGS, ids=lambda training: "-".join(map(str, training.values())))
-@pytest.mark.parametrize("rule", [*RULES, *WEIGHTED], ids=rule_id)
+@pytest.mark.parametrize("rule", [*RULES, *WEIGHTED, *INFORMED], ids=rule_id)
 def test_every_way_gives_the_bits_of_fit(rule, training, text):
     expected = bits(fitted(text, rule, **training))
     for way, learner in ways(text, rule, training):
@@ -250,7 +250,7 @@ def caches(monkeypatch, tmp_path):
     assert os.listdir(folder) == []
 
 
-@pytest.mark.parametrize("rule", RULES, ids=rule_id)
+@pytest.mark.parametrize("rule", [*RULES, *INFORMED], ids=rule_id)
 def test_without_a_shuffle_the_cache_gives_the_bits_of_memory(rule, text, caches):
     for dtype in ("float32", "float64"):
         training = Training(epochs=3, shuffle=False, dtype=dtype)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 import sys
 import time
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from cwlearn import evaluation
 from cwlearn.cli import main as cli
 from cwlearn.utils import progress
 from cwlearn.utils.progress import ProgressBar
@@ -82,3 +85,30 @@ def test_trials_show_how_far_they_are(verb, text, monkeypatch, capsys):
     terminal.text = ""
     assert cli.main([verb, str(text), "--epochs", "2", *more, "--json"]) == 0
     assert terminal.text == ""
+
+
+@pytest.mark.parametrize("widgets", [False, True])
+def test_a_notebook_has_bars_and_widgets_if_it_can(widgets, monkeypatch, capsys):
+    assert not progress.in_notebook()
+    monkeypatch.setitem(
+        sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: SimpleNamespace(config={"IPKernelApp": {}}))
+    )
+    monkeypatch.setattr(progress, "find_spec", lambda name: widgets or None)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    if widgets:
+        assert progress.bar_class().__name__ == "tqdm_notebook"
+        return
+    bar = ProgressBar(quiet=False)
+    bar.begin("learning", 10, " rows")
+    bar.move_to(5)
+    bar.close()
+    assert "learning: " in capsys.readouterr().err
+
+
+def test_tune_and_compare_have_a_bar_if_they_are_verbose(monkeypatch):
+    terminal = new_terminal(monkeypatch)
+    X, y = np.eye(40), [0, 1] * 20
+    for verbose in (0, 1):
+        evaluation.tune(X, y, "perceptron", epochs=2, verbose=verbose)
+        evaluation.compare(X, y, algorithms=["perceptron", "pa"], folds=2, epochs=1, verbose=verbose)
+        assert ("tuning" in terminal.text) == ("comparing" in terminal.text) == bool(verbose)

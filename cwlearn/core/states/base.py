@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple, Protocol, TypedDict
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn._kernels import CALIBRATION_SIZE
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.label_sets import LabelSets
 from cwlearn.core.rows import Rows
@@ -18,7 +17,7 @@ from cwlearn.utils.machine import free_memory
 
 NONE: NDArray[np.float64] = np.empty(0)
 ALL_FRESH: NDArray[np.uint8] = np.empty(0, np.uint8)  # no row has been learned before
-BYTES = np.dtype(np.uint8)  # how the kernel takes STATISTICS
+BYTES = np.dtype(np.uint8)  # how the kernel takes `statistics.STATISTICS`
 SLOTS = 8  # rivals of the true label that are in scratch memory at the same time
 LARGE = 1 << 25  # bytes; smaller requests are not compared with the free memory
 
@@ -35,33 +34,6 @@ class KernelRule(RuleFields):
     tolerance: float
     sweeps: int
     settled: bool
-
-
-class Statistics(TypedDict):
-    """What is counted from the first row on."""
-
-    rows: int
-    updates: int
-    mistakes: int
-    unsolved: int
-    loss: float
-    surprise: float
-    squares: float
-
-
-def new_statistics() -> Statistics:
-    return Statistics(rows=0, updates=0, mistakes=0, unsolved=0, loss=0.0, surprise=0.0, squares=0.0)
-
-
-# `_kernels.Statistics`: the same fields as a struct, which the kernel updates, and what scores have been worth.
-STATISTICS = np.dtype(
-    [*((name, type(zero)) for name, zero in new_statistics().items()), ("calibration", np.float64, (CALIBRATION_SIZE,))]
-)
-
-
-def copy_of_counts(counts: NDArray[np.void]) -> NDArray[np.void]:
-    """A copy of STATISTICS, byte by byte: field by field takes several times as long."""
-    return np.ndarray(1, STATISTICS, bytearray(counts.tobytes()))
 
 
 def scratch_of(longest: int, blocks: int, constraints: int = 1) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -17,7 +17,7 @@ def new_state(rule: Rule, training: Training, kernel: KernelOptions | None, bloc
     prior_variance = rule.prior_variance(training.initial_variance)
     if kernel is not None:
         linear = not rule.second_order or rule.averaged or rule.name == "sop" or rule.task == "regression"
-        if linear or rule.half_life or rule.covariance == "full":
+        if linear or rule.half_life or rule.informed or rule.covariance == "full":
             raise ValueError(f"{rule} has no kernel form")
         from cwlearn.core.states.kernel import KernelState  # loads SciPy and scikit-learn
 

@@ -1,0 +1,87 @@
+"""The naive Bayes prior: a weight may move as far as its feature tells about the labels.
+
+    RSTK  Rennie, Shih, Teevan, Karger, "Tackling the poor assumptions of naive Bayes text classifiers", ICML 2003:
+          complement naive Bayes.  Its weight of a feature for a label is minus the log of what share the feature has in
+          the rows of all other labels, r = -log((n + 1) / (N + features)); here less its mean over the labels
+    WM    Wang, Manning, "Baselines and bigrams", ACL 2012: NB-SVM, which multiplies values by r; n counts rows, not
+          values.  Of two labels r is half their log-count ratio
+
+To a Gaussian, a value times r with the variance 1 is the value with the variance r^2, which needs nothing more when the
+model predicts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwlearn.core.rows import Rows
+from cwlearn.core.states.base import check_memory
+from cwlearn.core.states.diagonal import DiagonalState
+
+# The initial variance is that of features whose r^2 is so many times the usual one.  All that tell more have it, too:
+# nothing may exceed it, and these are few.
+MOST = 32
+LEAD = 1.0
+
+
+class LabelCounts:
+    """How many rows of each label have each feature."""
+
+    def __init__(self, n_features: int, n_labels: int) -> None:
+        size = np.dtype(np.uint32).itemsize * n_features * n_labels
+        check_memory(size, size, f"the counts of {n_features:,} features x {n_labels:,} labels", "other priors")
+        self._counts: NDArray[np.uint32] = np.zeros((n_labels, n_features), np.uint32)
+        self._sums = np.zeros(n_features)  # of values
+        self._seen = np.zeros(n_features, bool)
+        self._n_rows = 0
+
+    def add(self, rows: Rows, numbers: NDArray[np.int64], counted: NDArray[np.bool_]) -> None:
+        """Count some of the rows, whose labels have these numbers.  Of the others only their features are noted."""
+        lengths = np.diff(rows.indptr)
+        present = rows.values != 0
+        self._seen[rows.indices[present]] = True
+        present &= np.repeat(counted, lengths)
+        columns = rows.indices[present]
+        places = np.repeat(numbers * len(self._seen), lengths)[present] + columns
+        np.add.at(self._counts.reshape(-1), places, 1)
+        np.add.at(self._sums, columns, rows.values[present])  # one after the other: the same sums for any parts
+        self._n_rows += int(np.count_nonzero(counted))
+
+    def put_into(self, state: DiagonalState) -> None:
+        """Give the weights of a new state the means and variances of the prior.
+
+        Features that no row has keep the usual ones, and so do all if nothing tells the labels apart.
+        """
+        n_labels, seen = len(self._counts), np.flatnonzero(self._seen)
+        counts = self._counts[:, seen]
+        total = counts.sum(axis=0, dtype=np.float64)
+
+        def weight(label: int) -> NDArray[np.float64]:
+            elsewhere = total - counts[label]
+            shares: NDArray[np.float64] = (elsewhere + 1) / (elsewhere.sum() + len(seen))
+            return -np.log(shares)
+
+        middle = sum(map(weight, range(n_labels)), np.zeros(len(seen))) / n_labels
+        usual_value = np.divide(self._sums[seen], total, out=np.zeros(len(seen)), where=total > 0)
+        labels = range(n_labels) if state.blocks > 1 else (1,)
+        square = lead = 0.0
+        for label in range(n_labels):
+            ratio = weight(label) - middle
+            square += float((total * ratio * ratio).sum()) / max(1.0, n_labels * total.sum())
+            # By how much a label is ahead of the mean of the others in its own rows, which are half of all this.
+            lead += float((counts[label] * usual_value * ratio).sum()) / max(1, self._n_rows)
+        if n_labels > 2:
+            lead *= n_labels / (n_labels - 1)
+        if not square > 0:
+            return
+        at = seen + 1
+        for block, label in enumerate(labels):
+            ratio = weight(label) - middle
+            mean, variance = (
+                (state.mean, state.variance) if state.blocks == 1 else (state.mean[:, block], state.variance[:, block])
+            )
+            own = state.initial_variance / (MOST * square) * np.square(ratio)
+            variance[at] = np.clip(own, state.floor, state.initial_variance)
+            if lead > 0:
+                mean[at] = LEAD / lead * ratio
