@@ -161,7 +161,8 @@ def test_a_bad_record_is_refused_with_its_place(name, tmp_path, monkeypatch):
             assert (caught.value.path, caught.value.line, caught.value.column) == (str(path), line, column)
     succeed("train", written(tmp_path / "b.jsonl", *documents(20)), "-m", tmp_path / "m.npz", "--quiet")
     before = (tmp_path / "m.npz").read_bytes()
-    assert fail("train", path, "-m", tmp_path / "m.npz") == f"cwlearn: error: {path}:{line}:{column}: {message}"
+    of_command = message.replace("`format='fasttext'`", "--format fasttext")
+    assert fail("train", path, "-m", tmp_path / "m.npz") == f"cwlearn: error: {path}:{line}:{column}: {of_command}"
     assert (tmp_path / "m.npz").read_bytes() == before
     if not name.startswith(("ft W03", "txt W03", "csv W03", "jsonl W03", "jsonl W02-label")) and "label" not in name:
         packed = tmp_path / f"c.{suffix}.gz"
