@@ -249,8 +249,10 @@ def test_strengths_follow_the_lengths_of_rows_and_the_initial_variance(several):
             assert own.initial_variance == pytest.approx(candidate.multiple * 0.5 / unit, rel=0.01)
         else:
             assert own == training
-        if candidate.multiple != 1:
-            at_unit = unit * 0.5
+        at_unit = unit * 0.5
+        if candidate.strength == "learning_rate":
+            assert rule.learning_rate == pytest.approx(candidate.multiple / np.sqrt(at_unit), rel=0.01)
+        elif candidate.multiple != 1 and candidate.strength != "initial_variance":
             expected = candidate.multiple * (at_unit if candidate.strength == "regularization" else 1 / at_unit)
             assert getattr(rule, candidate.strength) == pytest.approx(expected, rel=0.01)
         assert getattr(rule, "class_weight", weights) == weights
