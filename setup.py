@@ -38,6 +38,8 @@ KERNEL_FLAGS = ["-fno-inline-functions", "-fno-inline-functions-called-once"]
 KERNEL_PARTS = [
     "_answers.pxi",
     "_averages.pxd",
+    "_binary_row.h",
+    "_binary_row.pxd",
     "_calibration.pxd",
     "_cells.pxd",
     "_exact_labels.pxi",
@@ -50,6 +52,8 @@ KERNEL_PARTS = [
     "_margins.pxi",
     "_moves.h",
     "_one_row.pxi",
+    "_prefetch.h",
+    "_row.h",
     "_rules.pxd",
     "_scores.h",
     "_squares.pxd",
@@ -64,7 +68,7 @@ HASHER_PARTS = [
         for part in ("documents.pxi", "tables.pxi", "tokens.pxi", "ngrams.pxi", "columns.pxi", "names.pxi")
     ),
     *(f"text/_{part}" for part in ("growing.pxd", "murmur.pxd", "utf8.pxd")),
-    *(f"text/_{part}.h" for part in ("edges", "publishing", "sorting", "vectors", "word_hashes")),
+    *(f"text/_{part}.h" for part in ("edges", "publishing", "sorting", "tokens", "vectors", "word_hashes")),
 ]
 ROW_PARTS = ["text/_label_texts.pxi", "text/_parsed_rows.pxi", "text/_sorting.h"]
 RECORD_PARTS = [

@@ -4,23 +4,20 @@
 mean of the means is mu - average / T.
 """
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t
 
 from cwlearn._cells cimport Row, change_of_mean, floating, index_t, prefetch
 
 
 cdef inline void add_to_average(
-    double* average, const Row* row, const floating* cells, double alpha, double rounds, uint64_t n_features,
-    const index_t* indices, bint fixed,
+    double* average, const Row* row, const floating* cells, double alpha, double rounds, bint fixed,
 ) noexcept nogil:
     """Add (rounds before this one) * (change of the mean), for a row that has been moved and not yet stored."""
-    cdef uint64_t j
+    cdef int64_t j
     cdef Py_ssize_t k
     average[0] += rounds * change_of_mean(row, 0, cells[0], alpha, fixed)
     for k in range(row.n - 1):
-        j = <uint64_t> indices[k]
-        if j >= n_features:
-            return
+        j = row.columns[k]
         average[j + 1] += rounds * change_of_mean(row, k + 1, cells[2 * j + 2], alpha, fixed)
 
 
@@ -31,18 +28,12 @@ cdef inline void prefetch_averages(const double* average, const index_t* later, 
         prefetch(average + <Py_ssize_t> later[k] + 1)
 
 
-cdef inline double lag_of(
-    const double* average, const Row* row, double rounds, uint64_t n_features, const index_t* indices,
-) noexcept nogil:
+cdef inline double lag_of(const double* average, const Row* row, double rounds) noexcept nogil:
     """How much the margin of the weights that learn is ahead of that of their average."""
     cdef double lag = average[0] * row.x[0]
-    cdef uint64_t j
     cdef Py_ssize_t k
     for k in range(row.n - 1):
-        j = <uint64_t> indices[k]
-        if j >= n_features:
-            break
-        lag += average[j + 1] * row.x[k + 1]
+        lag += average[row.columns[k] + 1] * row.x[k + 1]
     return lag / rounds
 
 

@@ -6,8 +6,8 @@ there is a single block, whose sign tells them apart.  Cell 0 is the intercept, 
 value `rule.bias` (1, or 0 without an intercept), and feature j is cell j + 1.  State and values are float32 or float64;
 sums, and all arithmetic, are in double.
 
-Column indices are compared with the size of the state whenever they are read, because the caller's array may change
-while the GIL is released; no cost of that could be measured.
+A column index is compared with the size of the state when it is read, and kept for the rest of the row, because the
+caller's array may change while the GIL is released.
 """
 
 from libc.math cimport fabs, isfinite, sqrt
@@ -18,15 +18,17 @@ from cwlearn._rules cimport (
     smaller,
 )
 
-cdef extern from *:
-    """
-    #if defined(__GNUC__) || defined(__clang__)
-    #define cwlearn_prefetch(address) __builtin_prefetch(address, 0, 2)  /* no nearer than L2, whose queue is longer */
-    #else
-    #define cwlearn_prefetch(address) ((void)(address))
-    #endif
-    """
+cdef extern from "_prefetch.h":
     void prefetch "cwlearn_prefetch" (const void* address) noexcept nogil
+
+cdef extern from "_row.h":
+    ctypedef struct Row "cwlearn_row":    # the weights of a row side by side, to be worked on four at a time
+        double* mean
+        double* variance
+        double* x
+        double* shares        # scratch of the exact projection; the weights, if cells hold sums of gradients
+        int64_t* columns      # two labels: those of the features, checked, in an array that only this call can change
+        Py_ssize_t n
 
 ctypedef fused floating:
     float
@@ -74,61 +76,6 @@ cdef struct Outcome:          # of learning from a row
 cdef struct Upcoming:         # a row whose cells will be needed soon
     const void* indices
     Py_ssize_t nnz
-
-cdef struct Row:              # the weights of one row side by side, where they can be worked on four at a time
-    double* mean
-    double* variance
-    double* x
-    double* shares            # scratch of the exact projection; the weights, if cells hold sums of gradients
-    Py_ssize_t n
-
-
-cdef inline bint load_row(
-    Row* row, const floating* cells, uint64_t n_features, const index_t* indices, const floating* values,
-    Py_ssize_t nnz, double bias, Upcoming upcoming,
-) noexcept nogil:
-    """Copy the cells of a row, the intercept first, where there is one block; False if a column is out of range."""
-    cdef const index_t* later = <const index_t*> upcoming.indices
-    cdef const floating* cell
-    cdef double* mean = row.mean
-    cdef double* variance = row.variance
-    cdef double* x = row.x
-    cdef uint64_t j
-    cdef Py_ssize_t k
-    row.n = nnz + 1
-    mean[0] = cells[0]
-    variance[0] = cells[1]
-    x[0] = bias
-    for k in range(nnz, upcoming.nnz):
-        prefetch(cells + 2 * <Py_ssize_t> later[k] + 2)
-    for k in range(nnz):
-        j = <uint64_t> indices[k]
-        if j >= n_features:
-            return False
-        if k < upcoming.nnz:
-            prefetch(cells + 2 * <Py_ssize_t> later[k] + 2)
-        cell = cells + 2 * j + 2
-        mean[k + 1] = cell[0]
-        variance[k + 1] = cell[1]
-        x[k + 1] = values[k]
-    return True
-
-
-cdef inline void store_row(
-    const Row* row, floating* cells, uint64_t n_features, const index_t* indices,
-) noexcept nogil:
-    cdef floating* cell
-    cdef uint64_t j
-    cdef Py_ssize_t k
-    cells[0] = <floating> row.mean[0]
-    cells[1] = <floating> row.variance[0]
-    for k in range(row.n - 1):
-        j = <uint64_t> indices[k]
-        if j >= n_features:
-            return
-        cell = cells + 2 * j + 2
-        cell[0] = <floating> row.mean[k + 1]
-        cell[1] = <floating> row.variance[k + 1]
 
 
 cdef inline double change_of_mean(

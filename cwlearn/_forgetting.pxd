@@ -68,34 +68,22 @@ cdef inline void grow(double* variance, const double* stamp, Py_ssize_t n, const
         variance[p] = grown(clock, variance[p], stamp[p])
 
 
-cdef inline void grow_row(
-    const Row* row, const Clock* clock, uint64_t n_features, const index_t* indices,
-) noexcept nogil:
+cdef inline void grow_row(const Row* row, const Clock* clock) noexcept nogil:
     """Let the variances of a loaded row grow; its stamps are put side by side first, where its shares will be."""
     cdef double* stamp = row.shares
-    cdef uint64_t j
     cdef Py_ssize_t k
     stamp[0] = clock.stamps[0]
     for k in range(row.n - 1):
-        j = <uint64_t> indices[k]
-        if j >= n_features:
-            return
-        stamp[k + 1] = clock.stamps[j + 1]
+        stamp[k + 1] = clock.stamps[row.columns[k] + 1]
     grow(row.variance, stamp, row.n, clock)
 
 
-cdef inline void stamp_row(
-    const Row* row, const Clock* clock, uint64_t n_features, const index_t* indices,
-) noexcept nogil:
+cdef inline void stamp_row(const Row* row, const Clock* clock) noexcept nogil:
     """Note that the weights of a row have changed now."""
-    cdef uint64_t j
     cdef Py_ssize_t k
     clock.stamps[0] = clock.now
     for k in range(row.n - 1):
-        j = <uint64_t> indices[k]
-        if j >= n_features:
-            return
-        clock.stamps[j + 1] = clock.now
+        clock.stamps[row.columns[k] + 1] = clock.now
 
 
 cdef inline void prefetch_stamps(const Clock* clock, const index_t* later, Py_ssize_t nnz) noexcept nogil:

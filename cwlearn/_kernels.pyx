@@ -12,10 +12,11 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
 from cwlearn._averages cimport add_to_average, lag_of, prefetch_averages
+from cwlearn._binary_row cimport SUMS_WHILE_LOADING, load_row, move_and_store, store_row
 from cwlearn._calibration cimport CALIBRATION_DOUBLES, Calibration, is_observed, observe_labels, observe_two
 from cwlearn._cells cimport (
-    Gaussian, Outcome, Row, Rule, Upcoming, fill_weights, floating, index_t, is_sound, load_row, margin_of, measure,
-    move_row, moved, prefetch, shift_of, step_of, store_row, sums_gradients,
+    Gaussian, Outcome, Row, Rule, Upcoming, fill_weights, floating, index_t, is_sound, margin_of, measure,
+    move_row, moved, prefetch, shift_of, step_of, sums_gradients,
 )
 from cwlearn._forgetting cimport Clock, grow_row, prefetch_stamps, stamp_row
 from cwlearn._rules cimport (
@@ -82,9 +83,9 @@ cdef Statistics* statistics_in(uint8_t[::1] counts) except NULL:
     return <Statistics*> &counts[0]
 
 
-cdef inline Row new_row(double[:, ::1] scratch) noexcept nogil:
+cdef inline Row new_row(double[:, ::1] scratch, int64_t[:, ::1] places) noexcept nogil:
     """A row with room for scratch.shape[1] entries, the intercept included."""
-    return Row(&scratch[0, 0], &scratch[1, 0], &scratch[2, 0], &scratch[3, 0], 0)
+    return Row(&scratch[0, 0], &scratch[1, 0], &scratch[2, 0], &scratch[3, 0], &places[0, 0], 0)
 
 
 cdef inline Py_ssize_t rows_ahead(Py_ssize_t n_rows, Py_ssize_t nnz, size_t state_bytes) noexcept nogil:
@@ -137,11 +138,12 @@ cdef inline Outcome learn_row(
         prefetch_averages(average, <const index_t*> upcoming.indices, upcoming.nnz)
     if clock.stamps != NULL:
         prefetch_stamps(clock, <const index_t*> upcoming.indices, upcoming.nnz)
-    if not load_row(row, cells, n_features, indices, values, nnz, rule.bias, upcoming):
+    if not load_row(row, &margin, cells, n_features, indices, values, nnz, rule.bias, upcoming):
         return outcome
     if clock.stamps != NULL:
-        grow_row(row, clock, n_features, indices)
-    margin = measure(row, rule, shift)
+        grow_row(row, clock)
+    if not SUMS_WHILE_LOADING or clock.stamps != NULL or rule.projection == INCLUSIVE or sums_gradients(rule):
+        margin = measure(row, rule, shift)
     if rule.kind == RLS:
         margin.mean -= y
         y = 1
@@ -153,21 +155,21 @@ cdef inline Outcome learn_row(
         outcome.mistake = margin.mean <= 0
         outcome.margin = margin
         if observes and average != NULL and rounds > 0:
-            outcome.margin.mean -= y * lag_of(average, row, rounds, n_features, indices)
+            outcome.margin.mean -= y * lag_of(average, row, rounds)
     step = step_of(rule, C, margin.mean, margin.variance, row, NULL)
     # The last two limits keep the sums of any number of rows finite.
     outcome.sound = (is_sound(rule, margin.mean, margin.variance, step, largest_step)
                      and outcome.loss < 1e288 and outcome.surprise * (rounds + 1) < 1e288)
     outcome.moved = step.alpha != 0 or step.gain > 0
     if outcome.sound and outcome.moved:
-        move_row(row, rule, y * step.alpha, step.gain, margin.variance)
-        if average != NULL:
-            add_to_average(
-                average, row, cells, y * step.alpha, rounds, n_features, indices, rule.projection == FIXED,
-            )
-        store_row(row, cells, n_features, indices)
+        if average == NULL:
+            move_and_store(row, cells, rule, y * step.alpha, step.gain, margin.variance)
+        else:
+            move_row(row, rule, y * step.alpha, step.gain, margin.variance)
+            add_to_average(average, row, cells, y * step.alpha, rounds, rule.projection == FIXED)
+            store_row(row, cells)
         if clock.stamps != NULL:
-            stamp_row(row, clock, n_features, indices)
+            stamp_row(row, clock)
     return outcome
 
 
@@ -198,7 +200,7 @@ cdef Py_ssize_t learn_in_order(
     cdef bint observes, is_fresh
     # A step below half a unit in the last place of the largest number can never carry a finite mean to infinity.
     cdef double largest_step = 2.0 ** 102 if floating is float else 2.0 ** 969
-    cdef Row row = new_row(scratch)
+    cdef Row row = new_row(scratch, places)
     cdef Py_ssize_t n_rivals = rule.constraints if rule.constraints < blocks - 1 else blocks - 1
     cdef Workspace space = Workspace(
         Cells(0, &places[0, 0], row.x, &places[1, 0], False, Clock(NULL, 0, 0, rule.initial_variance)),

@@ -188,13 +188,13 @@ include "_parallel_labels.pxi"
 cdef inline Row true_row(const Workspace* space) noexcept nogil:
     """The place for the block of the true label."""
     cdef double* mean = space.lines
-    return Row(mean, mean + space.length, space.at.x, space.lines + 3 * space.length, space.at.n)
+    return Row(mean, mean + space.length, space.at.x, space.lines + 3 * space.length, NULL, space.at.n)
 
 
 cdef inline Row rival_row(const Workspace* space, Py_ssize_t number) noexcept nogil:
     """The place for the block of a rival; one for all if they are `shared`."""
     cdef double* mean = space.lines + (5 + (0 if space.shared else 2 * number)) * space.length
-    return Row(mean, mean + space.length, space.at.x, space.lines + 3 * space.length + space.at.n, space.at.n)
+    return Row(mean, mean + space.length, space.at.x, space.lines + 3 * space.length + space.at.n, NULL, space.at.n)
 
 
 cdef bint find_rivals(

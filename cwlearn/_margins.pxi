@@ -14,7 +14,7 @@ cdef int margins_in_order(
     cdef const floating* value0 = &values[0] if values.shape[0] else <const floating*> &indptr[0]
     cdef Py_ssize_t t, i, z, nnz
     cdef Py_ssize_t distance = rows_ahead(indptr.shape[0], indices.shape[0], cells.shape[0] * sizeof(floating))
-    cdef Row row = new_row(scratch)
+    cdef Row row = new_row(scratch, places)
     cdef Cells at = Cells(0, &places[0, 0], row.x, &places[1, 0], False, Clock(NULL, 0, 0, 0))
     cdef Gaussian margin
     cdef Upcoming upcoming
@@ -27,8 +27,11 @@ cdef int margins_in_order(
             i = order[t]
             nnz = indptr[i + 1] - indptr[i]
             if blocks == 1:
-                margin = Gaussian(NAN, NAN)
-                if load_row(&row, cell0, n_features, column0 + indptr[i], value0 + indptr[i], nnz, bias, upcoming):
+                if not load_row(
+                    &row, &margin, cell0, n_features, column0 + indptr[i], value0 + indptr[i], nnz, bias, upcoming,
+                ):
+                    margin = Gaussian(NAN, NAN)
+                elif inclusive or not SUMS_WHILE_LOADING:
                     margin = margin_of(&row, inclusive, 0)
                 mean[i] = margin.mean
                 variance[i] = margin.variance

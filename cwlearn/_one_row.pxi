@@ -61,15 +61,15 @@ def measure_row(
     if not is_row(indices, values, n_features):
         return None
     lines = <double*> malloc(3 * length * sizeof(double))
-    places = <int64_t*> malloc(length * sizeof(int64_t)) if blocks > 1 else NULL
-    if lines == NULL or (blocks > 1 and places == NULL):
+    places = <int64_t*> malloc(length * sizeof(int64_t))
+    if lines == NULL or places == NULL:
         free(lines)
         free(places)
         raise MemoryError
     before = keep_subnormals()
     square = squared_length(&values[0], nnz) if nnz else 0
     if blocks == 1:
-        sound = measure_two(&margin, cells, indices, values, lines, length, bias, inclusive)
+        sound = measure_two(&margin, cells, indices, values, lines, length, places, bias, inclusive)
     else:
         sound = measure_blocks(mean, variance, cells, indices, values, lines, length, places, bias, inclusive)
     as_before(before)
@@ -80,16 +80,17 @@ def measure_row(
 
 cdef inline bint measure_two(
     Gaussian* margin, const floating[::1] cells, const index_t[::1] indices, const floating[::1] values, double* lines,
-    Py_ssize_t length, double bias, bint inclusive,
+    Py_ssize_t length, int64_t* places, double bias, bint inclusive,
 ) noexcept nogil:
-    cdef Row row = Row(lines, lines + length, lines + 2 * length, NULL, 0)
+    cdef Row row = Row(lines, lines + length, lines + 2 * length, NULL, places, 0)
     cdef Py_ssize_t nnz = indices.shape[0]
     if not load_row(
-        &row, &cells[0], cells.shape[0] // 2 - 1, &indices[0] if nnz else NULL, &values[0] if nnz else NULL, nnz, bias,
-        Upcoming(NULL, 0),
+        &row, margin, &cells[0], cells.shape[0] // 2 - 1, &indices[0] if nnz else NULL, &values[0] if nnz else NULL,
+        nnz, bias, Upcoming(NULL, 0),
     ):
         return False
-    margin[0] = margin_of(&row, inclusive, 0)
+    if inclusive or not SUMS_WHILE_LOADING:
+        margin[0] = margin_of(&row, inclusive, 0)
     return True
 
 

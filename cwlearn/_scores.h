@@ -7,6 +7,8 @@
    later row needs (`ahead`, or NULL).  `scores` has room for a multiple of four; the numbers beyond the labels are
    meaningless sums of variances. */
 
+#include "_prefetch.h"
+
 #if defined(__GNUC__) || defined(__clang__)
 
 #ifdef __AVX__

@@ -8,8 +8,6 @@ from contextlib import closing
 from dataclasses import asdict, fields, replace
 from typing import Any
 
-import numpy as np
-
 from cwlearn.cli.flags import flag, written
 from cwlearn.cli.train_options import AUTO, wants_race
 from cwlearn.core.choosing import Choice, Entry
@@ -49,7 +47,7 @@ def race(
             resources,
             arguments.labels,
             documents,
-            np.random.RandomState(arguments.seed),
+            arguments.seed,
             alone=not wants_race(arguments, None),
             shards=sharing.wanted,
             how=sharing.how if sharing.wanted else None,

@@ -21,7 +21,6 @@ from cwlearn.cli.common import (
 )
 from cwlearn.cli.flags import add_options, add_rules, checked, flag, given, given_text_options
 from cwlearn.cli.parser import Parser
-from cwlearn.cli.race import print_race, race, race_record
 from cwlearn.cli.terminal import TerminalMonitor, reason
 from cwlearn.cli.train_options import (
     AUTO,
@@ -33,14 +32,13 @@ from cwlearn.cli.train_options import (
     wants_race,
 )
 from cwlearn.core import model_file
-from cwlearn.core.choosing import DEFAULT_BUDGET
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import LEVEL, POSITIVE, SEED, TIMES
 from cwlearn.core.rule import Rule
 from cwlearn.core.rules import RULES, TASKS
 from cwlearn.core.statistics import Statistics, new_statistics
 from cwlearn.core.text_options import DEFAULT_NAMES, OF_FILES, TextOptions
-from cwlearn.core.training import Training
+from cwlearn.core.training import DEFAULT_BUDGET, Training
 from cwlearn.errors import DataError, ModelError, UsageError, listed, shown
 from cwlearn.parallel.sharing import Sharing
 from cwlearn.text.labels import labels_for
@@ -167,6 +165,8 @@ def run(arguments: argparse.Namespace) -> None:
     start = time.perf_counter()
     choice, racing = None, wants_race(arguments, resumed)
     if training.epochs == AUTO or racing:
+        from cwlearn.cli.race import race  # which a given algorithm with given epochs does not need
+
         with _nothing_learned(arguments.model):
             several = is_multilabel(arguments, resumed)
             rule, training, choice = race(arguments, rule, training, reading, resources, documents, sharing, several)
@@ -180,7 +180,11 @@ def run(arguments: argparse.Namespace) -> None:
     if f"{arguments.model}.checkpoint" in (checkpoint, arguments.resume):
         _remove_checkpoint(f"{arguments.model}.checkpoint")
     report = _report(arguments.model, learner, before, counts, training)
-    report["race"] = None if choice is None else race_record(choice)
+    report["race"] = None
+    if choice is not None:
+        from cwlearn.cli.race import print_race, race_record
+
+        report["race"] = race_record(choice)
     report["seconds"] = time.perf_counter() - start
     progressive_error = learner.progressive_error_text(before)
     _warn_of_odd_results(learner, report)

@@ -26,7 +26,7 @@ from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
 from cwlearn.core.states.diagonal import DiagonalState
 from cwlearn.core.states.factory import blocks_of
-from cwlearn.core.training import AUTO_EPOCHS, Training
+from cwlearn.core.training import AUTO_EPOCHS, DEFAULT_BUDGET, Training
 from cwlearn.errors import DataError
 from cwlearn.utils.machine import free_memory
 
@@ -39,7 +39,6 @@ MOST_ROWS = 60_000  # a race takes a sample of more rows
 # take less than half a second.
 USUAL_EPOCHS, EFFORT, FREE_ROWS = 10, 1.5, 750_000
 FEW_LABELS = 8  # with more, a row takes as much longer as there are more
-DEFAULT_BUDGET = 3.0
 FEWEST_ROWS = 20  # fewer rows cannot choose
 ROUNDS = {1: 6, 2: 4, 3: 3, 5: 2, 10: 1, 20: 0}  # epochs, and how many candidates go on from there at most
 CLEAR = 2.0  # standard errors of a paired difference that drop a candidate

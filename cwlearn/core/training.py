@@ -26,6 +26,7 @@ from cwlearn.core.rule import Rule
 from cwlearn.core.states.base import ALL_FRESH
 
 AUTO_EPOCHS = "auto"
+DEFAULT_BUDGET = 3.0  # of a race and the training behind it: see `choosing`
 
 
 @dataclass(frozen=True)

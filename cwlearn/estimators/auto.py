@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn.core import rules
-from cwlearn.core.choosing import DEFAULT_BUDGET, Choice, Race, choose
+from cwlearn.core.choosing import Choice, Race, choose
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import TIMES, require
 from cwlearn.core.rows import as_rows
 from cwlearn.core.rule import Rule
-from cwlearn.core.training import Training
+from cwlearn.core.training import DEFAULT_BUDGET, Training
 from cwlearn.estimators.base import Linear
 from cwlearn.estimators.classifier import LinearClassifier, Probabilistic, Weighted
 from cwlearn.utils.progress import bar_class

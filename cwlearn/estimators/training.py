@@ -11,13 +11,12 @@ from typing import TypeVar, overload
 import numpy as np
 from sklearn.utils import check_random_state
 
-from cwlearn.core.choosing import DEFAULT_BUDGET
 from cwlearn.core.class_labels import listed_labels, text_labels
 from cwlearn.core.learner import Learner
 from cwlearn.core.parameters import read_size
 from cwlearn.core.rule import Rule
 from cwlearn.core.text_options import TextOptions
-from cwlearn.core.training import AUTO_EPOCHS, Training, check_class_weight, check_update
+from cwlearn.core.training import AUTO_EPOCHS, DEFAULT_BUDGET, Training, check_class_weight, check_update
 from cwlearn.estimators.auto import AutoClassifier, Racing
 from cwlearn.estimators.base import Linear, warn_of_unsolved
 from cwlearn.estimators.classifier import LinearClassifier

@@ -32,7 +32,7 @@ cdef extern from "text/_publishing.h":
     bint cwlearn_is_published(const uint8_t* flag) noexcept nogil
 
 cdef extern from "text/_vectors.h":
-    bint cwlearn_wide
+    int cwlearn_wide
     bint cwlearn_has_avx2()
     void cwlearn_prepare_vectors()
     int cwlearn_first_bit(uint64_t word) noexcept nogil
@@ -51,6 +51,13 @@ cdef extern from "text/_edges.h":
     Py_ssize_t cwlearn_edges(
         uint32_t* edges, uint8_t* lowered, const uint8_t* p, Py_ssize_t size, bint lowercase, bint by_space,
         Py_ssize_t* n_edges,
+    ) noexcept nogil
+
+cdef extern from "text/_tokens.h":
+    bint cwlearn_has_avx512()
+    Py_ssize_t cwlearn_tokens(
+        uint8_t* text, Py_ssize_t* filled, uint32_t* bounds, Py_ssize_t* n_bounds, const uint8_t* p, Py_ssize_t size,
+        const uint8_t* letter, const uint8_t* lower, int least, bint is_open,
     ) noexcept nogil
 
 cdef extern from "text/_word_hashes.h":
@@ -134,15 +141,23 @@ include "_ngrams.pxi"
 include "_columns.pxi"
 
 
+cdef int widest():
+    """The widest vectors of this processor: 2 is AVX-512, 1 AVX2, 0 neither."""
+    return 0 if not cwlearn_has_avx2() else 1 + cwlearn_has_avx512()
+
+
 cwlearn_prepare_vectors()
-cwlearn_wide = cwlearn_has_avx2()
+cwlearn_wide = widest()
 
 
-def choose_vectors(bint wide):
-    """Use wide vectors, if this processor has them, or narrow ones, for tests; return whether they were wide."""
+def choose_vectors(int wide):
+    """Use vectors as wide as this, or the widest of this processor, for tests; return how wide they were.
+
+    2 is AVX-512, 1 AVX2, 0 neither.
+    """
     global cwlearn_wide
-    cdef bint before = cwlearn_wide
-    cwlearn_wide = wide and cwlearn_has_avx2()
+    cdef int before = cwlearn_wide
+    cwlearn_wide = min(wide, widest())
     return before
 
 

@@ -9,6 +9,7 @@ PADDING: int
 DONE: int
 BAD_LINE: int
 TOO_WIDE: int
+NEEDS_ROOM: int
 UNLABELLED: int
 NUMBERS: int
 TEXTS: int

@@ -67,8 +67,8 @@ cdef uint64_t GOLDEN = 0x9E3779B97F4A7C15    # 2^64 / golden ratio: multiples of
 LINE_BASE = 0xD1342543DE82EF95    # of checksums (Steele, Vigna, Software: Practice and Experience 52, 2022)
 cdef uint64_t BASE = LINE_BASE
 cdef enum Status:             # of a line, and so of a text
-    FINE, BAD, WIDE
-DONE, BAD_LINE, TOO_WIDE = FINE, BAD, WIDE   # for Python
+    FINE, BAD, WIDE, FULL
+DONE, BAD_LINE, TOO_WIDE, NEEDS_ROOM = FINE, BAD, WIDE, FULL         # for Python
 cdef enum Labelled:
     NOT, BY_NUMBER, BY_TEXT, BY_SET
 UNLABELLED, NUMBERS, TEXTS, SETS = NOT, BY_NUMBER, BY_TEXT, BY_SET
@@ -276,23 +276,22 @@ def parse_rows(
     hash_bits       hash the indices to so many bits, or 0
 
     Returns (status, rows now, lines read, where it stopped, lowest index, highest index), the indices as written.  The
-    status is DONE, BAD_LINE (where: the start of that line), or TOO_WIDE for an index beyond int32.
+    status is DONE, BAD_LINE (where: the start of that line), TOO_WIDE for an index beyond int32, or NEEDS_ROOM for more
+    rows.
 
     The columns of the rows are checked here, once: they rise strictly within a row, none is negative, and none is above
     the highest index or, hashed, not below 2^hash_bits.
     """
     cdef int64_t size = stop - start
-    cdef int64_t most_rows = n_rows + (size // 2 + 1 if labelled else size)
+    cdef int64_t room = min(
+        indptr.shape[0] - 1, squares.shape[0], places.shape[0], labels.shape[0], label_starts.shape[0],
+        label_stops.shape[0], queries.shape[0] or INT64_MAX,
+    )
     if not PADDED <= start <= stop <= text.shape[0] - PADDED or (size and text[stop - 1] != c"\n"):
         raise ValueError("the text must end with a line, between paddings")
-    # A row has two bytes at least ("1\n"), or one without a label; an entry has four ("1:1 "), or one less at the end
-    # of a line.
-    if n_rows < 0 or indptr.shape[0] <= most_rows or min(
-        squares.shape[0], places.shape[0], labels.shape[0], label_starts.shape[0], label_stops.shape[0]
-    ) < most_rows:
-        raise ValueError("the arrays are too short for the rows of the text")
-    if queries.shape[0] and queries.shape[0] < most_rows:
-        raise ValueError("the array of queries is too short for the rows of the text")
+    if not 0 <= n_rows <= room:
+        raise ValueError("the arrays are too short for the rows that they have")
+    # An entry has four bytes ("1:1 "), or one less at the end of a line.
     if not 0 <= indptr[n_rows] <= min(indices.shape[0], values.shape[0]) - size // 4 - 1:
         raise ValueError("the arrays are too short for the entries of the text")
     if not (0 <= hash_bits <= 62 and 0 <= lowest_allowed <= 1):
@@ -327,6 +326,9 @@ def parse_rows(
         open_window(&marks, p)
         while p < end:
             line = p
+            if n_rows == room:
+                status = FULL
+                break
             while is_blank(p):
                 p += 1
             has_data = p[0] != c"\n" and p[0] != c"#"

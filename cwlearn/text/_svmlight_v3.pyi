@@ -2,6 +2,7 @@ from cwlearn.text._svmlight import BAD_LINE as BAD_LINE
 from cwlearn.text._svmlight import DONE as DONE
 from cwlearn.text._svmlight import LINE_BASE as LINE_BASE
 from cwlearn.text._svmlight import LONGEST_LABEL as LONGEST_LABEL
+from cwlearn.text._svmlight import NEEDS_ROOM as NEEDS_ROOM
 from cwlearn.text._svmlight import NUMBERS as NUMBERS
 from cwlearn.text._svmlight import PADDING as PADDING
 from cwlearn.text._svmlight import SETS as SETS

@@ -89,6 +89,27 @@ cdef void add_tokens(
     w.start = w.text.size = at
 
 
+cdef Place take_ascii_at_once(const Plan* s, Work* w, Place p, Place end) noexcept nogil:
+    """As `take_ascii`, with the tokens of the settings, none of which is a stop word (AVX-512)."""
+    cdef bint is_open = w.characters > 0 and p[0] < 0x80 and s.letter[p[0]]
+    if w.characters and p[0] < 0x80 and not is_open:
+        close_token(s, w, s.least)
+    if w.characters:
+        w.bounds.data[w.bounds.size] = <uint32_t> w.start
+        w.bounds.size += 1
+    cdef Py_ssize_t taken = cwlearn_tokens(
+        w.text.data, &w.text.size, w.bounds.data, &w.bounds.size, p, end - p, s.letter, s.lower, s.least, is_open)
+    if w.characters and not taken:           # what is open goes on with a character that is not ASCII
+        w.bounds.size -= 1
+    elif taken and s.letter[p[taken - 1]]:
+        w.bounds.size -= 1
+        w.start = w.bounds.data[w.bounds.size]
+        w.characters = w.text.size - w.start
+    else:
+        w.start, w.characters = w.text.size, 0
+    return p + taken
+
+
 cdef Place take_ascii(const Plan* s, Work* w, Place p, Place end, bint by_space, int least) noexcept nogil:
     """Make tokens of ASCII; return where it ends.  There is room for all of it."""
     cdef uint8_t[PIECE + 80] lowered
@@ -249,7 +270,10 @@ cdef int take_apart(
     while p < end:
         # There is room for all that is left, and some more, if it is ASCII.
         if s.analyzer == WORDS and p >= later:
-            p = take_ascii(s, w, p, end, s.by_space, s.least)
+            if cwlearn_wide > 1 and not s.has_stop_words:
+                p = take_ascii_at_once(s, w, p, end)
+            else:
+                p = take_ascii(s, w, p, end, s.by_space, s.least)
             later = p + 32
             continue
         where[0] = p

@@ -153,7 +153,7 @@ attributes static void cwlearn_keys##suffix(uint32_t *keys, uint32_t columns, ui
     cwlearn_keys_in(keys, columns, signs, n); \
 }
 
-static int cwlearn_wide = 0;            /* whether AVX2 is used */
+static int cwlearn_wide = 0;            /* 1: AVX2 is used; 2: AVX-512, too */
 CWLEARN_VARIANT(_anywhere, )
 #if defined(__GNUC__) && defined(__x86_64__)
 #include <immintrin.h>

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import numpy as np
 
-from cwlearn.core.choosing import DEFAULT_BUDGET, FEWEST_ROWS, MOST_ROWS, Choice, Race, choose
+from cwlearn.core.choosing import FEWEST_ROWS, MOST_ROWS, Choice, Race, choose
 from cwlearn.core.learner import Learner
 from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
@@ -15,7 +15,7 @@ from cwlearn.core.states.base import NONE
 from cwlearn.core.states.diagonal import DiagonalState
 from cwlearn.core.states.factory import blocks_of
 from cwlearn.core.text_options import TextOptions
-from cwlearn.core.training import Training, row_dtype
+from cwlearn.core.training import DEFAULT_BUDGET, Training, row_dtype
 from cwlearn.errors import DataError
 from cwlearn.text.batch import Batch
 from cwlearn.text.labels import Label, labels_for
@@ -41,7 +41,7 @@ def choose_by_text(
     resources: Resources,
     labels: dict[Label, str] | None,
     documents: TextOptions | None,
-    random_state: np.random.RandomState,
+    random_state: np.random.RandomState | int,
     *,
     alone: bool = False,
     shards: bool = False,
@@ -89,7 +89,7 @@ def choose_by_text(
             raise  # it is about the whole file
         return None  # the training meets it again, and knows its place
     rows = store.rows
-    if not known.enough or not rows.n_rows:
+    if not known.enough or rows.n_rows < FEWEST_ROWS:
         return None
     if frequencies is not None and not in_one_pass:
         rows = frequencies.weigh(rows)
@@ -102,8 +102,10 @@ def choose_by_text(
         learner.classes, _without_weights(rows), targets, weights if len(weights) else NONE, report, budget,
         known.sets if several else None,
     )  # fmt: skip
+    if isinstance(random_state, int):  # NumPy loads its generators only now
+        random_state = np.random.RandomState(random_state)
     if alone:
-        return race.choose([(rule, training)], random_state) if rows.n_rows >= FEWEST_ROWS else None
+        return race.choose([(rule, training)], random_state)
     return choose(race, rule.task, training, getattr(rule, "class_weight", None), random_state, how)
 
 

@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from cwlearn.core.rows import Rows
 from cwlearn.errors import DataError
 from cwlearn.native import parse_rows
-from cwlearn.text._svmlight import BAD_LINE, DONE, SETS, TEXTS, TOO_WIDE, UNLABELLED
+from cwlearn.text._svmlight import BAD_LINE, DONE, NEEDS_ROOM, SETS, TEXTS, TOO_WIDE, UNLABELLED
 from cwlearn.text.batch import NO_INDEX, Batch, Buffers, intern_labels
 from cwlearn.text.chunks import Chunk, end_of_last_line
 from cwlearn.text.svmlight_errors import Grammar, find_flaw, find_overflow
+
+BYTES_A_ROW = 64  # a first guess: memory for more would be cleared in vain
 
 
 class _Arrays(NamedTuple):
@@ -65,7 +67,8 @@ class SvmlightParser:
 
     def _parse(self, chunk: Chunk, buffers: Buffers, index_dtype: Any, max_bad: int) -> Batch | None:
         """Parse with indices of one width; None if that is too narrow."""
-        arrays, grammar = self._arrays(chunk, buffers, index_dtype), self.grammar
+        arrays, grammar = self._arrays(chunk, buffers, index_dtype, chunk.size // BYTES_A_ROW + 1), self.grammar
+        arrays.indptr[0] = 0
         n_rows = n_lines = 0
         start = chunk.start
         lowest, highest = NO_INDEX, -1
@@ -91,6 +94,8 @@ class SvmlightParser:
                     n_rows, start = n_rows + 1, behind
             if status == TOO_WIDE:
                 return None
+            if status == NEEDS_ROOM:
+                arrays = self._with_more_rows(arrays, chunk, buffers, n_rows)
             if status == BAD_LINE and len(bad_places) < max_bad:
                 bad_places.append(start)
                 n_lines, start = n_lines + 1, chunk.end_of_line(start)
@@ -126,23 +131,28 @@ class SvmlightParser:
             arrays.label_starts[n_rows] = arrays.label_stops[n_rows] = start
         return status, stop, low, high
 
-    def _arrays(self, chunk: Chunk, buffers: Buffers, index_dtype: Any) -> _Arrays:
-        """Arrays that are long enough for any text of this size: see `parse_rows`."""
-        most_rows = chunk.size // (2 if self.grammar.labelled and not self.optional else 1) + 2
+    def _arrays(self, chunk: Chunk, buffers: Buffers, index_dtype: Any, rows: int) -> _Arrays:
+        """Arrays that are long enough for the entries of a text of this size, and for so many rows."""
         most_entries = chunk.size // 4 + 2
-        arrays = _Arrays(
-            buffers.array("indptr", most_rows + 1, np.int64),
+        return _Arrays(
+            buffers.array("indptr", rows + 1, np.int64),
             buffers.array("indices", most_entries, index_dtype),
             buffers.array("values", most_entries, self.dtype),
-            buffers.array("squares", most_rows, np.float64),
-            buffers.array("places", most_rows, np.int64),
-            buffers.array("labels", most_rows, np.float64),
-            buffers.array("label_starts", most_rows, np.int64),
-            buffers.array("label_stops", most_rows, np.int64),
-            buffers.array("queries", most_rows if self.with_queries else 0, np.int64),
+            buffers.array("squares", rows, np.float64),
+            buffers.array("places", rows, np.int64),
+            buffers.array("labels", rows, np.float64),
+            buffers.array("label_starts", rows, np.int64),
+            buffers.array("label_stops", rows, np.int64),
+            buffers.array("queries", rows if self.with_queries else 0, np.int64),
         )
-        arrays.indptr[0] = 0
-        return arrays
+
+    def _with_more_rows(self, arrays: _Arrays, chunk: Chunk, buffers: Buffers, n_rows: int) -> _Arrays:
+        """Longer arrays with the rows so far: there are short lines."""
+        longer = self._arrays(chunk, buffers, arrays.indices.dtype, 4 * n_rows + 1)
+        for old, new in zip(arrays, longer, strict=True):
+            if new is not old:
+                new[: len(old)] = old
+        return longer
 
     def _rows(self, arrays: _Arrays, n_rows: int, highest: int) -> Rows:
         """The rows that were parsed.  `parse_rows` has checked their columns, and measured their lengths."""

@@ -250,7 +250,7 @@ def test_strengths_follow_the_lengths_of_rows_and_the_initial_variance(several):
         else:
             assert own == training
         at_unit = unit * 0.5
-        if candidate.strength == "learning_rate":
+        if candidate.strength == "learning_rate":  # a margin is as long as a row
             assert rule.learning_rate == pytest.approx(candidate.multiple / np.sqrt(at_unit), rel=0.01)
         elif candidate.multiple != 1 and candidate.strength != "initial_variance":
             expected = candidate.multiple * (at_unit if candidate.strength == "regularization" else 1 / at_unit)

@@ -118,8 +118,8 @@ def test_rows_that_calibrate_are_not_counted_and_come_in_late(n_rows, epochs):
     model = AROWClassifier(prior="naive-bayes", epochs=epochs, random_state=0).fit(X, y)
     assert model._learner.calibration is not None
     by_hand = with_prior(rule, X, y, 2, counted=~held)
-    for order, fresh, settled in plan.epochs(np.random.RandomState(0)):
-        by_hand.learn(rows_of(X, by_hand), y, order=order, fresh=fresh, settled=settled)
+    for epoch in plan.epochs(np.random.RandomState(0)):
+        by_hand.learn(rows_of(X, by_hand), y, order=epoch.order, fresh=epoch.fresh, settled=epoch.settled)
     assert (by_hand.state.cells == model._learner.state.cells).all()
 
 

@@ -15,7 +15,7 @@ from cwlearn.text.hashing import Hasher, HashingSettings, documents_of
 NOT_ASCII = "\u00e9"
 
 
-@pytest.fixture(params=[True, False], ids=["wide", "narrow"], autouse=True)
+@pytest.fixture(params=[2, 1, 0], ids=["AVX-512", "AVX2", "narrow"], autouse=True)
 def vectors(request):
     used = choose_vectors(request.param)
     yield

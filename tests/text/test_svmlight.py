@@ -32,10 +32,14 @@ from sklearn.datasets import load_svmlight_file, load_svmlight_files
 from cwlearn import DataError, iter_svmlight, native, read_svmlight
 from cwlearn.core.rows import as_rows
 from cwlearn.text import _svmlight
-from cwlearn.text._svmlight import BAD_LINE, DONE, PADDING, TOO_WIDE, checksum_lines, power_of_ten
-from cwlearn.text.chunks import Beginning
+from cwlearn.text._svmlight import BAD_LINE, DONE, NEEDS_ROOM, PADDING, TOO_WIDE, checksum_lines, power_of_ten
+from cwlearn.text.batch import Buffers
+from cwlearn.text.chunks import Beginning, Chunk
 from cwlearn.text.reader import Reader, Reading
 from cwlearn.text.row_store import MemoryStore
+from cwlearn.text.sources import Source
+from cwlearn.text.svmlight import SvmlightParser
+from cwlearn.text.svmlight_errors import Grammar
 from cwlearn.utils import machine
 from tests.cases import reserved
 
@@ -192,19 +196,40 @@ def test_the_densest_texts_fit_the_shortest_arrays(labelled, line):
     assert len(found.indices) == 30 * line.count(b":")
 
 
-@pytest.mark.parametrize("labelled", [True, False])
-@pytest.mark.parametrize(
-    "name", ["indptr", "indices", "values", "squares", "places", "labels", "label_starts", "label_stops", "queries"]
+SHORT = {"indices": "entries", "values": "entries"} | dict.fromkeys(
+    ["indptr", "squares", "places", "labels", "label_starts", "label_stops", "queries"], "rows"
 )
-def test_parse_rows_refuses_arrays_that_are_too_short(name, labelled):
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+@pytest.mark.parametrize("name", SHORT)
+def test_parse_rows_never_writes_behind_arrays_that_are_too_short(name, labelled):
     text = b"1 1:1\n2\n" * 5 if labelled else b"1:1\n\n" * 5
     rest = padded(text), 0, len(text), 3, labelled, 0, False, 0
     sizes = {"labelled": labelled, "rows": 3, "entries": 7}
     arrays = least_arrays(len(text), **sizes)
     assert parse_rows(arrays, *rest)[:3] == (DONE, 13, 10)
     assert arrays["indptr"][13] == 12
-    with pytest.raises(ValueError, match="too short"):
-        parse_rows(least_arrays(len(text), **sizes, without=name), *rest)
+    if SHORT[name] == "entries":
+        with pytest.raises(ValueError, match="too short"):
+            parse_rows(least_arrays(len(text), **sizes, without=name), *rest)
+        return
+    arrays[name] = arrays[name][: 12 + (name == "indptr")]  # room for all rows but one
+    behind = arrays[name].base.copy()[GUARD + len(arrays[name]) :]
+    assert parse_rows(arrays, *rest)[:4] == (NEEDS_ROOM, 12, 9, len(text) - text[::-1].index(b"\n", 1))
+    assert arrays[name].base[GUARD + len(arrays[name]) :].tobytes() == behind.tobytes()
+
+
+@pytest.mark.parametrize("queries", [False, True])
+def test_chunks_of_very_short_lines_get_room_for_all_of_their_rows(queries):
+    lines = [b"%d%s\n" % (1 - 2 * (k % 3 == 0), b" qid:3" * queries) for k in range(5000)] + [b"1 7:2\n"]
+    chunk = Chunk.of_lines(b"".join(lines), Source("lines"))
+    parser = SvmlightParser(Grammar(), np.dtype(np.float32), with_queries=queries)
+    batch = parser.parse(chunk, Buffers(chunk.text), 0)
+    assert batch.labels.tolist() == [int(line.split()[0]) for line in lines]
+    assert batch.rows.indptr.tolist() == [0] * 5001 + [1]
+    assert batch.places.tolist() == (np.cumsum([0, *map(len, lines)])[:-1] + chunk.start).tolist()
+    assert batch.queries.tolist() == [3] * 5000 * queries + [0] * queries
 
 
 @pytest.mark.parametrize("wide", [np.int32, np.int64])
