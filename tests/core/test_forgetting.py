@@ -232,3 +232,22 @@ def test_the_command_line_forgets_too(text, tmp_path):
     assert shown["parameters"]["forgetting"] == 50
     deviation = np.sqrt(model.variance_[0][np.argmax(np.abs(model.coef_[0]))])
     assert f"{deviation:.4g}"[:4] in repr(shown)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda stamps: stamps[1:], "its stamps is float64"),
+        (lambda stamps: stamps.astype(np.float32), "its stamps is float32"),
+    ],
+)
+def test_stamps_of_a_file_that_do_not_fit_are_refused(change, message, tmp_path, monkeypatch):
+    X, y = random_rows(20, 5)
+    learner = new_learner(rules.AROW(forgetting=100.0), 5)
+    learner.learn(rows_of(X, learner), y)
+    arrays = {name: array.copy() for name, array in learner.state.arrays().items()}
+    arrays["stamps"] = change(arrays["stamps"])
+    monkeypatch.setattr(learner.state, "arrays", lambda: arrays)
+    model_file.save(learner, tmp_path / "m.npz")
+    with pytest.raises(ModelError, match=message):
+        model_file.load(tmp_path / "m.npz")

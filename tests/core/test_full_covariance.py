@@ -310,6 +310,20 @@ def test_arrays_that_make_no_sense_are_refused(tmp_path, monkeypatch, change, me
         model_file.load(tmp_path / "m.npz")
 
 
+@pytest.mark.parametrize("variance", [0.99, 1.01])
+def test_variances_of_a_file_may_be_twice_the_initial_one_but_no_more(tmp_path, monkeypatch, variance):
+    learner = learner_of(rules.AROW(covariance="full"), 4, initial_variance=0.5)
+    arrays = {name: array.copy() for name, array in learner.state.arrays().items()}
+    arrays["triangles"][0, 0] = variance
+    monkeypatch.setattr(learner.state, "arrays", lambda: arrays)
+    model_file.save(learner, tmp_path / "m.npz")
+    if variance < 1:
+        assert model_file.load(tmp_path / "m.npz").state.covariance(0)[0, 0] == variance
+    else:
+        with pytest.raises(ModelError, match="not between 0 and the initial variance"):
+            model_file.load(tmp_path / "m.npz")
+
+
 def test_estimators_show_what_they_have_learned(iris, tmp_path):
     X, y = iris
     model = package.CWClassifier(covariance="full", random_state=0).fit(X, y)

@@ -18,6 +18,7 @@ import resource
 import select
 import signal
 import sys
+import tempfile
 import time
 import types
 from collections.abc import Callable, Iterator
@@ -109,7 +110,8 @@ class Server:
             yield item.nodeid
 
     def try_mutant(self, session: pytest.Session, request: dict[str, Any]) -> str:
-        mutate(request["path"], request["module"], request["number"])
+        if request["number"]:  # 0: none, to see whether the tests pass here
+            mutate(request["path"], request["module"], request["number"])
         for _ in self.run(session, request["tests"]):
             if self.failed:
                 return self.failed
@@ -180,4 +182,6 @@ if __name__ == "__main__":
     ANSWERS = os.fdopen(os.dup(1), "w")
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
-    sys.exit(pytest.main([*WORDS, "-k", CHOICE, *sys.argv[1:]], plugins=[Server()]))
+    with tempfile.TemporaryDirectory() as folder:  # other runs of pytest clean up the one that they share
+        words = [*WORDS, f"--basetemp={folder}/tests", "-k", CHOICE]
+        sys.exit(pytest.main([*words, *sys.argv[1:]], plugins=[Server()]))

@@ -75,7 +75,7 @@ def changes(node: ast.AST) -> Iterator[ast.AST]:
                 yield ast.Constant(value + ("X" if isinstance(value, str) else b"X"))
         case ast.Call(keywords=keywords):
             for place, keyword in enumerate(keywords):
-                if keyword.arg:
+                if keyword.arg and keyword.arg != "strict":
                     yield _with(node, keywords=[*keywords[:place], *keywords[place + 1 :]])
         case ast.Return(value=ast.expr() as value) if not (isinstance(value, ast.Constant) and value.value is None):
             yield _with(node, value=ast.Constant(None))
@@ -108,6 +108,8 @@ def _children(node: ast.AST) -> Iterator[tuple[Step, ast.AST]]:
         if name in ("annotation", "returns", "decorator_list", "args") and not isinstance(node, ast.Call):
             continue  # a function's own arguments: their defaults are made with the function
         if isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr | ast.MatchValue):
+            continue
+        if isinstance(node, ast.keyword) and node.arg == "strict":  # of zip: it asserts what is true
             continue
         for place, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
             if isinstance(child, ast.AST) and not (
