@@ -197,10 +197,13 @@ def _named_values(values: dict[str, Any]) -> str:
 def _print_weights(weights: list[dict[str, Any]], with_labels: bool) -> None:
     names = [shown(weight["name"]) for weight in weights]
     width = max(7, *map(len, names))
-    put(f"{'feature':>{width}} {'weight':>10} {'deviation':>10}{'  label' if with_labels else ''}")
+    known = any(weight["deviation"] is not None for weight in weights)
+    columns = ["weight", *(["deviation"] if known else [])]
+    put(f"{'feature':>{width}}{''.join(f' {name:>10}' for name in columns)}{'  label' if with_labels else ''}")
     for name, weight in zip(names, weights, strict=True):
         label = f"  {weight['label']}" if with_labels else ""
-        put(f"{name:>{width}} {weight['weight']:+10.4f} {weight['deviation']:10.4f}{label}")
+        deviation = f" {weight['deviation']:10.4f}" if known else ""
+        put(f"{name:>{width}} {weight['weight']:+10.4f}{deviation}{label}")
 
 
 class WeightSummary:
@@ -273,7 +276,7 @@ class WeightSummary:
                 "name": name_of(feature),
                 "label": labels[block if learner.by_label else int(mean > 0)] if labels else None,
                 "weight": mean,
-                "deviation": math.sqrt(scale * variance),
+                "deviation": math.sqrt(scale * variance) if learner.rule.second_order else None,
             }
             for block, feature, mean, variance in zip(*(part.tolist() for part in parts), strict=True)
         ]

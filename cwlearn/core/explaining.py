@@ -23,13 +23,13 @@ TOP = 10  # contributions that are shown, unless another number is given
 
 
 class Contribution(NamedTuple):
-    """What a feature adds to the margin: `amount`, with its standard deviation."""
+    """What a feature adds to the margin: `amount`, with its standard deviation; None if the rule has no variances."""
 
     name: str
     column: int
     value: float
     amount: float
-    deviation: float
+    deviation: float | None
 
 
 class Piece(NamedTuple):
@@ -48,6 +48,8 @@ class Explanation:
     of them; its margin is the prediction.  `margin` is the sum of `intercept` and of the amounts of all
     `contributions`.
 
+    Deviations are None if the rule has no variances.
+
     `probability` is the calibrated chance of the label, and `baseline` is what it would be if the row had no features.
     `evidence` is the part of the uncertainty about the row's features that learning has removed, from 0 to 1: 1 minus
     the sum of their variances in the margin over that before the first row; if the rule has no variances, the part of
@@ -57,9 +59,9 @@ class Explanation:
     label: Any
     rival: Any
     margin: float
-    deviation: float
+    deviation: float | None
     intercept: float
-    intercept_deviation: float
+    intercept_deviation: float | None
     contributions: tuple[Contribution, ...]  # those that matter most first
     probability: float | None
     baseline: float | None
@@ -113,14 +115,14 @@ class Explanation:
     def headline(self) -> str:
         """The answer in one line."""
         if self.label is None:
-            return f"{self.margin:.6g} ± {self.deviation:.3g}"
+            return with_deviation(f"{self.margin:.6g}", self.deviation, ".3g")
         chance = "" if self.probability is None else f" {percent(self.probability)}"
         return f"{self.label}{chance}" if self.rival is None else f"{self.label}{chance}, not {self.rival}"
 
     @property
     def summary(self) -> str:
         """How certain the answer is, in one sentence."""
-        parts = [] if self.label is None else [f"margin {self.margin:+.4g} ± {self.deviation:.2g}"]
+        parts = [] if self.label is None else [with_deviation(f"margin {self.margin:+.4g}", self.deviation, ".2g")]
         if self.baseline is not None:
             parts.append(f"{percent(self.baseline)} without its features")
         return ", ".join([*parts, f"evidence {percent(self.evidence)}"])
@@ -129,17 +131,18 @@ class Explanation:
         """The summary and the contributions as text."""
         items = [*self.speaking_for, *self.speaking_against]
         names = [brief(item.name) for item in items]
-        amounts = [f"{item.amount:+.4f} ± {item.deviation:.4f}" for item in items]
+        amounts = [with_deviation(f"{item.amount:+.4f}", item.deviation) for item in items]
         if self.intercept:
             names.append("(intercept)")
-            amounts.append(f"{self.intercept:+.4f} ± {self.intercept_deviation:.4f}")
+            amounts.append(with_deviation(f"{self.intercept:+.4f}", self.intercept_deviation))
         if self.others:
             left = len(self.contributions) - len(self.shown)
             names.append(f"({left:,} {'other' if left == 1 else 'others'})")
             amounts.append(f"{self.others:+.4f}")
         width = max((len(amount.split(" ")[0]) for amount in amounts), default=0)
+        room = width + (10 if self.deviation is not None else 1)
         rows = zip((_padded(amount, width) for amount in amounts), names, strict=True)
-        return [self.summary, *(f"  {amount:{width + 10}}  {name}" for amount, name in rows)]
+        return [self.summary, *(f"  {amount:{room}}  {name}" for amount, name in rows)]
 
     def __str__(self) -> str:
         return "\n".join(map(shown, [self.headline, *self.lines()]))
@@ -157,6 +160,10 @@ class Explanation:
 def brief(name: str) -> str:
     """A name as it is shown; JSON and `contributions` have all of it."""
     return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
+
+
+def with_deviation(amount: str, deviation: float | None, form: str = ".4f") -> str:
+    return amount if deviation is None else f"{amount} ± {deviation:{form}}"
 
 
 def _padded(amount: str, width: int) -> str:
@@ -194,26 +201,28 @@ def explain(
     mean, variance = model.margins(rows)
     first, second = _labels_of(model, rows, mean, variance)
     amounts, variances = _amounts(model, rows, first, second)
-    deviations = np.sqrt(variances)
     scale = math.sqrt(model.scale) if first is None else 1.0  # to the unit of the targets
+    known = model.rule.second_order
+    deviations = (scale * np.sqrt(variances)).tolist() if known else [None] * len(variances)
     places = rows.indices if columns is None else columns
     order = np.lexsort((places, -np.abs(amounts[1:])))
     numbers = zip(places[order].tolist(), rows.values[order].tolist(), amounts[1:][order].tolist(), strict=True)
     contributions = tuple(
-        Contribution(name_of(column), column, value, amount, scale * deviation)
-        for (column, value, amount), deviation in zip(numbers, deviations[1:][order].tolist(), strict=True)
+        Contribution(name_of(column), column, value, amount, deviations[1 + place])
+        for place, (column, value, amount) in zip(order.tolist(), numbers, strict=True)
     )
     probability, baseline = _chances(model, rows, mean, variance, first)
     margin, spread = _of_pair(mean[0], first, second), _of_pair(variance[0], first, second, spread=True)
+    deviation = float(model.deviations(np.array([spread]))[0]) if first is None else math.sqrt(spread)
     by_column = dict(zip(places.tolist(), amounts[1:].tolist(), strict=True))
     labels = model.classes.tolist() if labels is None else labels
     return Explanation(
         None if first is None else labels[first],
         None if second is None else labels[second],
         margin,
-        float(model.deviations(np.array([spread]))[0]) if first is None else math.sqrt(spread),
+        deviation if known else None,
         float(amounts[0]),
-        scale * float(deviations[0]),
+        deviations[0],
         contributions,
         probability,
         baseline,

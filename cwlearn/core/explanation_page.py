@@ -73,28 +73,32 @@ def _item(explanation: Explanation, heading: str) -> dict[str, Any]:
     ]
     rest = []
     if explanation.intercept:
-        deviation = f"{explanation.intercept_deviation:.4f}"
+        deviation = _number(explanation.intercept_deviation)
         rest.append(Line("(intercept)", f"{explanation.intercept:+.4f}", deviation, "0%"))
     if explanation.others:
         count = len(explanation.contributions) - len(explanation.shown)
         rest.append(Line(f"({count:,} others)", f"{explanation.others:+.4f}", "", "0%"))
     rest.append(Line("Margin" if label is not None else "Prediction", f"{explanation.margin:+.4f}",
-                     f"{explanation.deviation:.4f}", "0%"))  # fmt: skip
+                     _number(explanation.deviation), "0%"))  # fmt: skip
     return {
         "heading": heading,
         "headline": explanation.headline,
         "summary": explanation.summary,
         "probability": None if explanation.probability is None else percent(explanation.probability),
         "shades": _shades(explanation),
+        "has_deviations": explanation.deviation is not None,
         "groups": groups,
         "rest": rest,
     }
 
 
 def _line(item: Contribution, largest: float) -> Line:
-    return Line(
-        brief(item.name), f"{item.amount:+.4f}", f"{item.deviation:.4f}", f"{100 * abs(item.amount) / largest:.0f}%"
-    )
+    part = f"{100 * abs(item.amount) / largest:.0f}%"
+    return Line(brief(item.name), f"{item.amount:+.4f}", _number(item.deviation), part)
+
+
+def _number(deviation: float | None) -> str:
+    return "" if deviation is None else f"{deviation:.4f}"
 
 
 def _shades(explanation: Explanation) -> list[Shade]:

@@ -53,14 +53,19 @@ def test_contributions_add_up_to_the_margin(rule, n_labels, options):
         assert record["intercept"] + shown + record["others"] == pytest.approx(record["margin"], abs=1e-9)
         if n_labels == 2:
             assert found.margin == (mean[row] if found.label else -mean[row])
-            assert found.deviation == pytest.approx(math.sqrt(variance[row]))
+            assert found.deviation == (pytest.approx(math.sqrt(variance[row])) if rule.second_order else None)
         else:
             order = np.argsort(-mean[row], kind="stable")
             assert (found.label, found.rival) == tuple(order[:2])
             assert found.margin == mean[row, order[0]] - mean[row, order[1]]
         assert found.probability == pytest.approx(chances[row, found.label], abs=1e-12)
         assert 0 <= found.evidence <= 1
-        if not rule.sums_gradients:  # whose variances are no part of a Gaussian
+        if not rule.second_order:
+            deviations = [found.deviation, found.intercept_deviation, *(item.deviation for item in found.contributions)]
+            assert deviations == [None] * (2 + len(found.contributions))
+            assert "±" not in str(found)
+            assert "eviation" not in found._repr_html_()
+        else:
             squares = found.intercept_deviation**2 + math.fsum(item.deviation**2 for item in found.contributions)
             assert squares == pytest.approx(found.deviation**2, abs=1e-9)
 
