@@ -20,7 +20,7 @@ from cwlearn import (
     SOPClassifier,
     TextClassifier,
 )
-from cwlearn.core import model as models
+from cwlearn.core import margin_model as models
 from cwlearn.core.one_row import measured
 from cwlearn.native import measure_row
 
