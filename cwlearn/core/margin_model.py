@@ -110,7 +110,8 @@ class MarginModel:
     @property
     def statistics(self) -> Statistics:
         """A copy of what has been counted since the first row."""
-        return statistics_of(self._counts, self._repeated)
+        repeated = self._repeated  # first: a thread that learns sets them last, and there must not be more than all
+        return statistics_of(self._counts, repeated)
 
     @statistics.setter
     def statistics(self, statistics: Statistics) -> None:
