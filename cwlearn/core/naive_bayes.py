@@ -23,6 +23,11 @@ from cwlearn.core.states.diagonal import DiagonalState
 # nothing may exceed it, and these are few.
 MOST = 32
 LEAD = 1.0
+LEAST_SQUARE = 1e-20  # a smaller mean of r^2 is rounding alone
+# A lead below this part of the sum of |value r| of a row is chance: values of both signs cancel, or hardly tell labels
+# apart.  Means would have to be huge for it.
+LEAST_LEAD = 0.01
+SMALLEST_LEAD = 1e-30  # from here on no mean exceeds float32
 
 
 class LabelCounts:
@@ -33,6 +38,7 @@ class LabelCounts:
         check_memory(size, size, f"the counts of {n_features:,} features x {n_labels:,} labels", "other priors")
         self._counts: NDArray[np.uint32] = np.zeros((n_labels, n_features), np.uint32)
         self._sums = np.zeros(n_features)  # of values
+        self._sizes = np.zeros(n_features)  # of values without their signs
         self._seen = np.zeros(n_features, bool)
         self._n_rows = 0
 
@@ -42,16 +48,18 @@ class LabelCounts:
         present = rows.values != 0
         self._seen[rows.indices[present]] = True
         present &= np.repeat(counted, lengths)
-        columns = rows.indices[present]
+        columns, values = rows.indices[present], rows.values[present]
         places = np.repeat(numbers * len(self._seen), lengths)[present] + columns
         np.add.at(self._counts.reshape(-1), places, 1)
-        np.add.at(self._sums, columns, rows.values[present])  # one after the other: the same sums for any parts
+        np.add.at(self._sums, columns, values)  # one after the other: the same sums for any parts
+        np.add.at(self._sizes, columns, np.abs(values))
         self._n_rows += int(np.count_nonzero(counted))
 
     def put_into(self, state: DiagonalState) -> None:
         """Give the weights of a new state the means and variances of the prior.
 
-        Features that no row has keep the usual ones, and so do all if nothing tells the labels apart.
+        Features that no row has keep the usual ones, and so do all if nothing tells the labels apart.  If their values
+        do not, as where positive and negative ones cancel, all means stay 0.
         """
         n_labels, seen = len(self._counts), np.flatnonzero(self._seen)
         counts = self._counts[:, seen]
@@ -65,15 +73,17 @@ class LabelCounts:
         middle = sum(map(weight, range(n_labels)), np.zeros(len(seen))) / n_labels
         usual_value = np.divide(self._sums[seen], total, out=np.zeros(len(seen)), where=total > 0)
         labels = range(n_labels) if state.blocks > 1 else (1,)
-        square = lead = 0.0
+        square = lead = reach = 0.0
         for label in range(n_labels):
             ratio = weight(label) - middle
             square += float((total * ratio * ratio).sum()) / max(1.0, n_labels * total.sum())
             # By how much a label is ahead of the mean of the others in its own rows, which are half of all this.
             lead += float((counts[label] * usual_value * ratio).sum()) / max(1, self._n_rows)
+            # The same without signs, for the usual label.
+            reach += float((self._sizes[seen] * np.abs(ratio)).sum()) / (n_labels * max(1, self._n_rows))
         if n_labels > 2:
             lead *= n_labels / (n_labels - 1)
-        if not square > 0:
+        if square < LEAST_SQUARE:
             return
         at = seen + 1
         for block, label in enumerate(labels):
@@ -83,5 +93,5 @@ class LabelCounts:
             )
             own = state.initial_variance / (MOST * square) * np.square(ratio)
             variance[at] = np.clip(own, state.floor, state.initial_variance)
-            if lead > 0:
+            if lead > max(SMALLEST_LEAD, LEAST_LEAD * reach):
                 mean[at] = LEAD / lead * ratio
