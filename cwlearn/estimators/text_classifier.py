@@ -156,8 +156,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator, OneRowClassifier):  # type:
             in_one_pass = training.epochs == 1 and not training.shuffle
             X = _changed(X, frequencies.count_and_weigh if in_one_pass else partial(_count_then_weigh, frequencies))
         classifier.fit(X, labels, **_weights(sample_weight))
-        self._adopt(classifier, frequencies)
+        self._tell(classifier._learner, frequencies)
         name_columns_of_texts(classifier._learner, [*texts])
+        self.classifier_ = classifier  # last: an interruption leaves the one before
         return self
 
     def partial_fit(self, texts: Any, labels: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -240,13 +241,16 @@ class TextClassifier(ClassifierMixin, BaseEstimator, OneRowClassifier):  # type:
         self, classifier: LinearClassifier | MultiLabelClassifier, frequencies: Frequencies | None = None
     ) -> Self:
         """Become the estimator of a fitted classifier, whose model knows its documents from now on."""
-        learner = classifier._learner
+        self._tell(classifier._learner, frequencies)
+        self.classifier_ = classifier
+        return self
+
+    def _tell(self, learner: Learner, frequencies: Frequencies | None) -> None:
+        """Tell a model how its documents became rows."""
         if frequencies is not None:
             learner.frequencies = frequencies
         if learner.documents is None:  # else it has learned from files, and knows their fields
             learner.set_documents(self._documents(), self.hash_bits)
-        self.classifier_ = classifier
-        return self
 
     @staticmethod
     def _check_fields(classifier: LinearClassifier | MultiLabelClassifier) -> None:
