@@ -58,6 +58,7 @@ KERNEL_PARTS = [
     "_scores.h",
     "_squares.pxd",
     "_subnormals.h",
+    "_weighing.h",
 ]
 PARSER_PARTS = ["_squares.pxd", "_subnormals.h", "text/_decimals.pxi", "text/_svmlight.h", "text/_utf8.pxd"]
 HASHER_PARTS = [

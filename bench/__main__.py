@@ -35,6 +35,7 @@ SUITES = {
     "drift": "streams that drift: what forgetting wins, and what it costs where nothing drifts (a minute)",
     "imbalance": "rare labels: what class weights and thresholds do to recall and F1 (a minute)",
     "query": "labelling curves: rows that a model asks for against random ones (a minute)",
+    "noise": "the rule to begin with, its parameter and its epochs, where labels may be wrong (minutes)",
     "defaults": "the defaults against the best setting of a grid, on real data",
 }
 MODULES = {"import": "startup"}  # where the name of a suite cannot be that of its module

@@ -83,18 +83,18 @@ def scaled(X: csr_matrix, how: str) -> csr_matrix:
 
 
 def zipf(
-    n_rows: int, nonzeros_per_row: int, n_features: int, seed: int = 0, n_labels: int = 2
+    n_rows: int, nonzeros_per_row: int, n_features: int, seed: int = 0, n_labels: int = 2, noise: float = 0.1
 ) -> tuple[csr_matrix, np.ndarray]:
-    """A synthetic matrix whose columns are as uneven as words, and labels of which a tenth are wrong.
+    """A synthetic matrix whose columns are as uneven as words, and labels of which a tenth are wrong, or `noise`.
 
     Each row draws ``nonzeros_per_row`` columns and keeps the distinct ones, so it has somewhat fewer nonzeros.
     """
     sizes = (n_rows, nonzeros_per_row, n_features, seed, n_labels)
-    return _cached(f"zipf-{'-'.join(map(str, sizes))}", b"", lambda: _zipf(*sizes))
+    return _cached(f"zipf-{'-'.join(map(str, (*sizes, noise)))}", b"", lambda: _zipf(*sizes, noise))
 
 
 def _zipf(
-    n_rows: int, nonzeros_per_row: int, n_features: int, seed: int, n_labels: int
+    n_rows: int, nonzeros_per_row: int, n_features: int, seed: int, n_labels: int, noise: float
 ) -> tuple[csr_matrix, np.ndarray]:
     rng = np.random.default_rng(seed)
     # Inverse of the distribution function of x ** -1.1 on [1, n_features + 1), cut to whole ranks.
@@ -112,7 +112,7 @@ def _zipf(
     mean = np.bincount(indices, weights=values, minlength=n_features)
     w -= np.outer(mean, mean @ w / (mean @ mean))
     scores = X @ w
-    wrong = rng.random(n_rows) < 0.1
+    wrong = rng.random(n_rows) < noise
     if n_labels == 2:
         return X, ((scores[:, 0] > 0) ^ wrong).astype(np.int64)
     return X, np.where(wrong, rng.integers(0, n_labels, n_rows), np.argmax(scores, axis=1))

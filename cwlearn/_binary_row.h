@@ -1,10 +1,11 @@
-/* A row of two labels: its cells (mean, variance) are copied side by side as doubles, and a step moves them and puts them
-   back.  Entry 0 of a row is the intercept, entry k + 1 its feature k.  With AVX, features go four at a time, all but the
-   first n % 4, and the margin is summed meanwhile.  Those loops are not unrolled: the processor predicts the end of a
-   short one better. */
+/* A row of two labels: its cells are copied side by side as doubles, and a step moves them and puts them back.  A cell
+   is mean and variance; if the rule sums gradients, total and root have their places.  Entry 0 of a row is the
+   intercept, entry k + 1 its feature k.  With AVX, features go four at a time, all but the first n % 4, and the margin
+   is summed meanwhile.  Those loops are not unrolled: the processor predicts the end of a short one better. */
 
 #include "_prefetch.h"
 #include "_row.h"
+#include "_weighing.h"
 
 #if defined(__AVX__) && (defined(__GNUC__) || defined(__clang__))
 #include <immintrin.h>
@@ -51,14 +52,40 @@
 #define CWLEARN_FOUR_float(values) _mm256_cvtps_pd(_mm_loadu_ps(values))
 #define CWLEARN_FOUR_double(values) _mm256_loadu_pd(values)
 
-/* `load_row` of _binary_row.pxd; `sums` are those of its entries, mean and variance, each of every second one. */
+/* Make the weights of gradients of some cells, and keep them; a weight counts as a mean with a variance of 1. */
+#define CWLEARN_WEIGH_ONE(total, root, weight) do { \
+    *(weight) = total = _mm256_cvtsd_f64(cwlearn_weights(_mm256_set1_pd(total), _mm256_set1_pd(root), &weighing)); \
+    root = 1; \
+} while (0)
+#define CWLEARN_WEIGH_FOUR(totals, roots, weights) do { \
+    totals = cwlearn_weights(totals, roots, &weighing); \
+    _mm256_storeu_pd(weights, totals); \
+    roots = _mm256_set1_pd(1); \
+} while (0)
+
+/* `load_row` of _binary_row.pxd; `sums` are those of its entries, mean and variance, each of every second one.  Two
+   functions have the same lines; one weighs.  Only the other is inlined, for both together make it 4 % slower. */
 #define CWLEARN_LOAD(type, index) \
+CWLEARN_LOAD_BY(type, index, gaussians, 0) \
+__attribute__((noinline)) CWLEARN_LOAD_BY(type, index, gradients, 1) \
 static int cwlearn_load_##type##_##index( \
         const cwlearn_row *row, double *sums, const type *cells, uint64_t n_features, const index *indices, \
-        const type *values, const index *later, Py_ssize_t n_later) { \
+        const type *values, const index *later, Py_ssize_t n_later, const cwlearn_weighing *by) { \
+    if (by) \
+        return cwlearn_gradients_##type##_##index(row, sums, cells, n_features, indices, values, later, n_later, by); \
+    return cwlearn_gaussians_##type##_##index(row, sums, cells, n_features, indices, values, later, n_later, NULL); \
+}
+#define CWLEARN_LOAD_BY(type, index, cell, weighs) \
+static int cwlearn_##cell##_##type##_##index( \
+        const cwlearn_row *row, double *sums, const type *cells, uint64_t n_features, const index *indices, \
+        const type *values, const index *later, Py_ssize_t n_later, const cwlearn_weighing *by) { \
+    const cwlearn_weighing weighing = weighs ? *by : (cwlearn_weighing){0, 0, 0}; \
     const Py_ssize_t n = row->n - 1; \
     double *mean = row->mean + 1, *variance = row->variance + 1, *x = row->x + 1; \
-    double even_mean = row->mean[0] * row->x[0], even_variance = row->variance[0] * (row->x[0] * row->x[0]); \
+    double m = row->mean[0], s = row->variance[0]; \
+    if (weighs) \
+        CWLEARN_WEIGH_ONE(m, s, row->shares); \
+    double even_mean = m * row->x[0], even_variance = s * (row->x[0] * row->x[0]); \
     double odd_mean = 0, odd_variance = 0; \
     int64_t *columns = row->columns; \
     Py_ssize_t k; \
@@ -72,11 +99,13 @@ static int cwlearn_load_##type##_##index( \
         if (k < n_later) \
             cwlearn_prefetch(cells + 2 * (Py_ssize_t)later[k]); \
         columns[k] = (int64_t)j; \
-        mean[k] = cells[2 * j]; \
-        variance[k] = cells[2 * j + 1]; \
+        mean[k] = m = cells[2 * j]; \
+        variance[k] = s = cells[2 * j + 1]; \
         x[k] = values[k]; \
-        even_mean = odd_mean + mean[k] * x[k]; /* and what was even is odd now, as the next entry */ \
-        even_variance = odd_variance + variance[k] * (x[k] * x[k]); \
+        if (weighs) \
+            CWLEARN_WEIGH_ONE(m, s, row->shares + k + 1); \
+        even_mean = odd_mean + m * x[k]; /* and what was even is odd now, as the next entry */ \
+        even_variance = odd_variance + s * (x[k] * x[k]); \
         odd_mean = mean_before; \
         odd_variance = variance_before; \
     } \
@@ -103,6 +132,8 @@ static int cwlearn_load_##type##_##index( \
         _mm256_storeu_pd(mean + k, m); \
         _mm256_storeu_pd(variance + k, s); \
         _mm256_storeu_pd(x + k, v); \
+        if (weighs) \
+            CWLEARN_WEIGH_FOUR(m, s, row->shares + k + 1); \
         m = m * v; \
         s = s * (v * v); \
         total = total + _mm256_permute2f128_pd(m, s, 0x20); \
@@ -112,15 +143,21 @@ static int cwlearn_load_##type##_##index( \
     return 1; \
 }
 
-/* `moved` of _cells.pxd, for the four entries from p on. */
-#define CWLEARN_KL(s, q) _mm256_max_pd(s / (ones + gains * (q)), floors)
-#define CWLEARN_L2(s, q) \
-    _mm256_max_pd(s * ((ones + gains * _mm256_max_pd(v - (q), _mm256_setzero_pd())) / (ones + gains * v)), floors)
-#define CWLEARN_FIXED(s, q) (s)
-#define CWLEARN_MOVE_FOUR(projection, p) \
-    const __m256d x = _mm256_loadu_pd(row->x + (p)), s = _mm256_loadu_pd(row->variance + (p)); \
-    const __m256d mean = _mm256_loadu_pd(row->mean + (p)) + alphas * (s * x); \
-    const __m256d variance = CWLEARN_##projection(s, s * (x * x))
+/* `moved` and `add_gradients` of _cells.pxd, for the four entries from p on. */
+#define CWLEARN_MOVE_GAUSSIANS(p, variances) \
+    const __m256d x = _mm256_loadu_pd(row->x + (p)), s = _mm256_loadu_pd(row->variance + (p)), q = s * (x * x); \
+    const __m256d mean = _mm256_loadu_pd(row->mean + (p)) + alphas * (s * x), variance = variances; \
+    (void)q
+#define CWLEARN_KL(p) CWLEARN_MOVE_GAUSSIANS(p, _mm256_max_pd(s / (ones + gains * q), floors))
+#define CWLEARN_L2(p) \
+    CWLEARN_MOVE_GAUSSIANS(p, _mm256_max_pd( \
+        s * ((ones + gains * _mm256_max_pd(v - q, _mm256_setzero_pd())) / (ones + gains * v)), floors))
+#define CWLEARN_FIXED(p) CWLEARN_MOVE_GAUSSIANS(p, s)
+#define CWLEARN_GRADIENTS(p) /* the gain is `centre_of` */ \
+    const __m256d step = alphas * _mm256_loadu_pd(row->x + (p)), root = _mm256_loadu_pd(row->variance + (p)); \
+    const __m256d variance = _mm256_sqrt_pd(root * root + step * step); \
+    const __m256d mean = _mm256_loadu_pd(row->mean + (p)) \
+        + (step + (variance - root) * _mm256_loadu_pd(row->shares + (p)) * gains)
 
 /* `move_and_store` of _binary_row.pxd; false, and nothing done, for a row of fewer than four entries. */
 #define CWLEARN_MOVE(type, projection) \
@@ -136,7 +173,7 @@ static int cwlearn_move_##projection##_##type( \
     if (n < 3) \
         return 0; \
     { \
-        CWLEARN_MOVE_FOUR(projection, 0); \
+        CWLEARN_##projection(0); \
         _mm256_storeu_pd(means, mean); \
         _mm256_storeu_pd(variances, variance); \
     } \
@@ -150,7 +187,7 @@ static int cwlearn_move_##projection##_##type( \
     } \
     CWLEARN_NOT_UNROLLED \
     for (; k < n; k += 4) { \
-        CWLEARN_MOVE_FOUR(projection, k + 1); \
+        CWLEARN_##projection(k + 1); \
         CWLEARN_TOGETHER_##type(cells, columns[k], columns[k + 1], columns[k + 2], columns[k + 3], mean, variance); \
     } \
     return 1; \
@@ -162,7 +199,7 @@ static int cwlearn_move_##projection##_##type( \
 #define CWLEARN_LOAD(type, index) \
 static int cwlearn_load_##type##_##index( \
         const cwlearn_row *row, double *sums, const type *cells, uint64_t n_features, const index *indices, \
-        const type *values, const index *later, Py_ssize_t n_later) { \
+        const type *values, const index *later, Py_ssize_t n_later, const cwlearn_weighing *by) { \
     const Py_ssize_t n = row->n - 1; \
     double *mean = row->mean + 1, *variance = row->variance + 1, *x = row->x + 1; \
     int64_t *columns = row->columns; \
@@ -196,6 +233,8 @@ CWLEARN_LOAD(double, int64_t)
 CWLEARN_MOVE(float, KL)
 CWLEARN_MOVE(float, L2)
 CWLEARN_MOVE(float, FIXED)
+CWLEARN_MOVE(float, GRADIENTS)
 CWLEARN_MOVE(double, KL)
 CWLEARN_MOVE(double, L2)
 CWLEARN_MOVE(double, FIXED)
+CWLEARN_MOVE(double, GRADIENTS)

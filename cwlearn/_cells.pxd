@@ -30,6 +30,12 @@ cdef extern from "_row.h":
         int64_t* columns      # two labels: those of the features, checked, in an array that only this call can change
         Py_ssize_t n
 
+cdef extern from "_weighing.h":
+    ctypedef struct Weighing "cwlearn_weighing":    # what `weight_of` needs besides a cell
+        double threshold
+        double rate
+        double damping
+
 ctypedef fused floating:
     float
     double
@@ -160,14 +166,17 @@ cdef inline double weight_of(double total, double root, double threshold, double
     return rate * (total - larger(smaller(total, threshold), -threshold)) / (damping + root)
 
 
+cdef inline Weighing weighing_of(const Rule* rule) noexcept nogil:
+    """Values count sqrt(initial_variance) times."""
+    return Weighing(rule.threshold, rule.rate * sqrt(rule.initial_variance), rule.damping)
+
+
 cdef inline void fill_weights(const Row* row, const Rule* rule) noexcept nogil:
-    """The weights of a row whose cells hold sums of gradients: its values count sqrt(initial_variance) times."""
-    cdef double rate = rule.rate * sqrt(rule.initial_variance)
-    cdef double threshold = rule.threshold
-    cdef double damping = rule.damping
+    """The weights of a row whose cells hold sums of gradients."""
+    cdef Weighing by = weighing_of(rule)
     cdef Py_ssize_t p
     for p in range(row.n):
-        row.shares[p] = weight_of(row.mean[p], row.variance[p], threshold, rate, damping)
+        row.shares[p] = weight_of(row.mean[p], row.variance[p], by.threshold, by.rate, by.damping)
 
 
 cdef inline double length_of(const Row* row, const Rule* rule) noexcept nogil:
@@ -202,21 +211,23 @@ cdef inline Gaussian margin_of_weights(const Row* row, const Rule* rule) noexcep
     return Gaussian(m0 + m1, rule.initial_variance * (v0 + v1))
 
 
-cdef inline void add_gradients(const Row* row, const Rule* rule, double alpha) noexcept nogil:
-    """Add minus the gradient, alpha x, to the cells of a row whose weights `fill_weights` has found.
-
-    FTRL-Proximal centres the regularisation of the row at the weight: its sigma_t w_t, with
-    sigma_t = (sqrt(n_t) - sqrt(n_t-1)) / alpha.
+cdef inline double centre_of(const Rule* rule) noexcept nogil:
+    """FTRL-Proximal centres the regularisation of the row at the weight: its sigma_t w_t, with
+    sigma_t = (sqrt(n_t) - sqrt(n_t-1)) / alpha.  This is its 1 / alpha; 0 for AdaGrad.
     """
-    cdef double scale = sqrt(rule.initial_variance)
-    cdef double centre = 1 / (rule.rate * scale) if rule.projection == PROXIMAL else 0
+    return 1 / (rule.rate * sqrt(rule.initial_variance)) if rule.projection == PROXIMAL else 0
+
+
+cdef inline void add_gradients(const Row* row, const Rule* rule, double alpha) noexcept nogil:
+    """Add minus the gradient, alpha x, to the cells of a row whose weights `fill_weights` has found."""
+    cdef double centre = centre_of(rule)
     cdef double* total = row.mean
     cdef double* root = row.variance
     cdef const double* weight = row.shares
     cdef const double* x = row.x
     cdef double step, after
     cdef Py_ssize_t p
-    alpha *= scale
+    alpha *= sqrt(rule.initial_variance)
     for p in range(row.n):
         step = alpha * x[p]
         after = sqrt(root[p] * root[p] + step * step)

@@ -3,9 +3,7 @@
    roots of a fourth label beyond the last one would be read beyond the last cell, so those behind the last four are
    left to the caller. */
 
-typedef struct {
-    double threshold, rate, damping;
-} cwlearn_weighing;
+#include "_weighing.h"
 
 #if defined(__GNUC__) || defined(__clang__)
 
@@ -13,16 +11,16 @@ typedef int64_t cwlearn_mask __attribute__((vector_size(32), aligned(8)));
 
 /* Make weights of totals. */
 static inline void cwlearn_weigh(cwlearn_four *totals, const cwlearn_four *roots, const cwlearn_weighing *by) {
+#ifdef __AVX__
+    *totals = (cwlearn_four)cwlearn_weights((__m256d)*totals, (__m256d)*roots, by);
+#else
     const double t = by->threshold;
     const cwlearn_four total = *totals, high = {t, t, t, t};
-#ifdef __AVX__
-    const cwlearn_four kept = (cwlearn_four)_mm256_max_pd(_mm256_min_pd((__m256d)total, (__m256d)high), (__m256d)-high);
-#else
     const cwlearn_mask below = total < high, above = total > -high;
     const cwlearn_four kept = (cwlearn_four)((below & above & (cwlearn_mask)total) | (~below & (cwlearn_mask)high)
                                              | (~above & (cwlearn_mask)-high));
-#endif
     *totals = by->rate * (total - kept) / (by->damping + *roots);
+#endif
 }
 
 #define CWLEARN_GRADIENT_TILE(type, W) \

@@ -138,11 +138,11 @@ cdef inline Outcome learn_row(
         prefetch_averages(average, <const index_t*> upcoming.indices, upcoming.nnz)
     if clock.stamps != NULL:
         prefetch_stamps(clock, <const index_t*> upcoming.indices, upcoming.nnz)
-    if not load_row(row, &margin, cells, n_features, indices, values, nnz, rule.bias, upcoming):
+    if not load_row(row, &margin, cells, n_features, indices, values, nnz, rule.bias, upcoming, rule):
         return outcome
     if clock.stamps != NULL:
         grow_row(row, clock)
-    if not SUMS_WHILE_LOADING or clock.stamps != NULL or rule.projection == INCLUSIVE or sums_gradients(rule):
+    if not SUMS_WHILE_LOADING or clock.stamps != NULL or rule.projection == INCLUSIVE:
         margin = measure(row, rule, shift)
     if rule.kind == RLS:
         margin.mean -= y

@@ -18,8 +18,9 @@ from libc.stdint cimport int64_t, uint64_t
 
 from cwlearn._averages cimport scores_of_average
 from cwlearn._cells cimport (
-    Gaussian, Outcome, Row, Rule, Upcoming, add_gradients, change_of_mean, entry, fill_shares, fill_weights, floating,
-    index_t, is_sound, length_of, measure, move_row, moved, prefetch, step_of, sums_gradients, variance_of, weight_of,
+    Gaussian, Outcome, Row, Rule, Upcoming, Weighing, add_gradients, change_of_mean, entry, fill_shares, fill_weights,
+    floating, index_t, is_sound, length_of, measure, move_row, moved, prefetch, step_of, sums_gradients, variance_of,
+    weighing_of, weight_of,
 )
 from cwlearn._forgetting cimport Clock, grow, grown
 from cwlearn._rules cimport (

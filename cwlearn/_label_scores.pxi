@@ -9,10 +9,6 @@ cdef extern from "_scores.h":
         const int64_t* ahead, Py_ssize_t n_labels) noexcept nogil
 
 cdef extern from "_gradient_scores.h":
-    ctypedef struct Weighing "cwlearn_weighing":
-        double threshold
-        double rate
-        double damping
     Py_ssize_t gradient_scores_of_floats "cwlearn_gradient_scores_float" (
         double* scores, const float* cells, Py_ssize_t n_labels, const int64_t* cell, const double* x, Py_ssize_t n,
         const int64_t* ahead, Weighing by) noexcept nogil
@@ -61,7 +57,7 @@ cdef void score_by_gradients(
 ) noexcept nogil:
     """The score of every label, if cells hold sums of gradients, in the sums of `margin_of_weights`."""
     cdef const floating* cell
-    cdef Weighing by = Weighing(rule.threshold, rule.rate * sqrt(rule.initial_variance), rule.damping)
+    cdef Weighing by = weighing_of(rule)
     cdef double[2] sums
     cdef Py_ssize_t p, z, whole
     cdef Py_ssize_t n_labels = rule.blocks

@@ -29,6 +29,7 @@ cdef int margins_in_order(
             if blocks == 1:
                 if not load_row(
                     &row, &margin, cell0, n_features, column0 + indptr[i], value0 + indptr[i], nnz, bias, upcoming,
+                    NULL,
                 ):
                     margin = Gaussian(NAN, NAN)
                 elif inclusive or not SUMS_WHILE_LOADING:

@@ -86,7 +86,7 @@ cdef inline bint measure_two(
     cdef Py_ssize_t nnz = indices.shape[0]
     if not load_row(
         &row, margin, &cells[0], cells.shape[0] // 2 - 1, &indices[0] if nnz else NULL, &values[0] if nnz else NULL,
-        nnz, bias, Upcoming(NULL, 0),
+        nnz, bias, Upcoming(NULL, 0), NULL,
     ):
         return False
     if inclusive or not SUMS_WHILE_LOADING:

@@ -88,6 +88,12 @@ class Explanation:
         """The sum of the contributions that are not shown."""
         return math.fsum(item.amount for item in self.contributions[len(self.shown) :])
 
+    @property
+    def name_of_others(self) -> str:
+        """What stands for the contributions that are not shown, with their number."""
+        count = len(self.contributions) - len(self.shown)
+        return f"({count:,} {'other' if count == 1 else 'others'})"
+
     def record(self) -> dict[str, Any]:
         """The explanation as JSON has it; intercept, contributions and others add up to the margin."""
         return {
@@ -137,8 +143,7 @@ class Explanation:
             names.append("(intercept)")
             amounts.append(with_deviation(f"{self.intercept:+.4f}", self.intercept_deviation))
         if self.others:
-            left = len(self.contributions) - len(self.shown)
-            names.append(f"({left:,} {'other' if left == 1 else 'others'})")
+            names.append(self.name_of_others)
             amounts.append(f"{self.others:+.4f}")
         width = max((len(amount.split(" ")[0]) for amount in amounts), default=0)
         room = width + (10 if self.deviation is not None else 1)

@@ -76,8 +76,7 @@ def _item(explanation: Explanation, heading: str) -> dict[str, Any]:
         deviation = _number(explanation.intercept_deviation)
         rest.append(Line("(intercept)", f"{explanation.intercept:+.4f}", deviation, "0%"))
     if explanation.others:
-        count = len(explanation.contributions) - len(explanation.shown)
-        rest.append(Line(f"({count:,} others)", f"{explanation.others:+.4f}", "", "0%"))
+        rest.append(Line(explanation.name_of_others, f"{explanation.others:+.4f}", "", "0%"))
     rest.append(Line("Margin" if label is not None else "Prediction", f"{explanation.margin:+.4f}",
                      _number(explanation.deviation), "0%"))  # fmt: skip
     return {

@@ -20,7 +20,7 @@ from cwlearn.core.rows import Rows
 from cwlearn.core.rule import EQUAL, Rule
 from cwlearn.core.states.base import ALL_FRESH, NONE, KernelRule, LinearState, scratch_of
 from cwlearn.core.states.diagonal import DiagonalState
-from cwlearn.core.statistics import copy_of_counts, with_repeated
+from cwlearn.core.statistics import copy_of_counts, count_as_repeated
 from cwlearn.core.training import Plan, Training, check_class_weight, check_threshold, check_update
 from cwlearn.errors import DataError, listed
 from cwlearn.native import RoomForOne
@@ -227,9 +227,8 @@ class Learner(Model):
                 try:
                     done = self.state.learn(rows, targets, weights, fresh, piece, rule, counts, sets, known)
                 finally:
-                    self._counts, self._calibrations = counts, known
-                    if repeated:
-                        self._repeated = with_repeated(self._repeated, before, counts)
+                    again = count_as_repeated(self._repeated, before, counts) if repeated else self._repeated
+                    self._counts, self._calibrations, self._repeated = counts, known, again
                 if done < len(piece):
                     raise self.not_finite(int(piece[done]))
                 report(done)

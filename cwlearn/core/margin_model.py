@@ -50,9 +50,9 @@ class MarginModel:
     with a block of weights and a calibration of its own.
     """
 
-    journal: JournalMark | None = (
-        None  # how much of a journal of feedback it has learned; a class attribute for pickles
-    )
+    # Class attributes, which older pickles lack:
+    journal: JournalMark | None = None  # how much of a journal of feedback it has learned
+    _repeated: Repeated = (0, 0)
 
     def __init__(
         self,
@@ -74,7 +74,6 @@ class MarginModel:
         self.classes = classes
         self.kernel = kernel
         self._counts: NDArray[np.void] = np.zeros(1, STATISTICS)
-        self._repeated: Repeated = (0, 0, 0.0)
         self._calibrations = np.zeros((len(classes) if multilabel else 0, CALIBRATION_SIZE))  # by label
         self.feature_names: NDArray[Any] | None = None  # strings, if the rows came with names
         self.label_texts: list[str] | None = None  # the labels as they are written, if they came from text
@@ -111,14 +110,15 @@ class MarginModel:
     @property
     def statistics(self) -> Statistics:
         """A copy of what has been counted since the first row."""
-        return statistics_of(self._counts, self._repeated)
+        repeated = self._repeated  # first: a thread that learns sets them last, and there must not be more than all
+        return statistics_of(self._counts, repeated)
 
     @statistics.setter
     def statistics(self, statistics: Statistics) -> None:
         counts = self._counts.copy()  # never changed in place: what is derived from them knows them by their identity
         for name in COUNTED:
             counts[name] = statistics[name]  # type: ignore[literal-required]
-        repeated = statistics["repeated_rows"], statistics["repeated_mistakes"], statistics["repeated_loss"]
+        repeated = statistics["repeated_rows"], statistics["repeated_mistakes"]
         self._counts, self._repeated = counts, repeated
 
     @property

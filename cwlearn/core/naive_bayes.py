@@ -23,6 +23,11 @@ from cwlearn.core.states.diagonal import DiagonalState
 # nothing may exceed it, and these are few.  A feature that was not counted has the usual variance: see `factory`.
 MOST = 32
 LEAD = 1.0
+LEAST_SQUARE = 1e-20  # a smaller mean of r^2 is rounding alone
+# A lead below this part of the sum of |value r| of a row is chance: values of both signs cancel, or hardly tell labels
+# apart.  Means would have to be huge for it.
+LEAST_LEAD = 0.01
+SMALLEST_LEAD = 1e-30  # from here on no mean exceeds float32
 
 
 class LabelCounts:
@@ -33,16 +38,18 @@ class LabelCounts:
         check_memory(size, size, f"the counts of {n_features:,} features x {n_labels:,} labels", "other priors")
         self._counts: NDArray[np.uint32] = np.zeros((n_labels, n_features), np.uint32)
         self._sums = np.zeros(n_features)  # of values
+        self._sizes = np.zeros(n_features)  # of values without their signs
         self._n_rows = 0
 
     def add(self, rows: Rows, numbers: NDArray[np.int64], counted: NDArray[np.bool_]) -> None:
         """Count some of the rows, whose labels have these numbers."""
         lengths = np.diff(rows.indptr)
         present = (rows.values != 0) & np.repeat(counted, lengths)
-        columns = rows.indices[present]
+        columns, values = rows.indices[present], rows.values[present]
         places = np.repeat(numbers * len(self._sums), lengths)[present] + columns
         np.add.at(self._counts.reshape(-1), places, 1)
-        np.add.at(self._sums, columns, rows.values[present])  # one after the other: the same sums for any parts
+        np.add.at(self._sums, columns, values)  # one after the other: the same sums for any parts
+        np.add.at(self._sizes, columns, np.abs(values))
         self._n_rows += int(np.count_nonzero(counted))
 
     def put_into(self, state: DiagonalState) -> None:
@@ -50,6 +57,7 @@ class LabelCounts:
 
         Features that no counted row has keep the usual variance, and so do all if nothing tells the labels apart.  So
         a row that was held back has the same deviation as a new one, whose words may be new, too, and calibrates it.
+        If values do not tell labels apart, as where positive and negative ones cancel, all means stay 0.
         """
         state.variance[0] = state.initial_variance  # the intercept is no feature
         n_labels, seen = len(self._counts), np.flatnonzero(self._counts.any(axis=0))
@@ -64,15 +72,17 @@ class LabelCounts:
         middle = sum(map(weight, range(n_labels)), np.zeros(len(seen))) / n_labels
         usual_value = self._sums[seen] / total
         labels = range(n_labels) if state.blocks > 1 else (1,)
-        square = lead = 0.0
+        square = lead = reach = 0.0
         for label in range(n_labels):
             ratio = weight(label) - middle
             square += float((total * ratio * ratio).sum()) / max(1.0, n_labels * total.sum())
             # By how much a label is ahead of the mean of the others in its own rows, which are half of all this.
             lead += float((counts[label] * usual_value * ratio).sum()) / max(1, self._n_rows)
+            # The same without signs, for the usual label.
+            reach += float((self._sizes[seen] * np.abs(ratio)).sum()) / (n_labels * max(1, self._n_rows))
         if n_labels > 2:
             lead *= n_labels / (n_labels - 1)
-        if not square > 0:
+        if square < LEAST_SQUARE:
             return
         at = seen + 1
         for block, label in enumerate(labels):
@@ -82,5 +92,5 @@ class LabelCounts:
             )
             own = state.initial_variance / (MOST * square) * np.square(ratio)
             variance[at] = np.clip(own, state.floor, state.initial_variance)
-            if lead > 0:
+            if lead > max(SMALLEST_LEAD, LEAST_LEAD * reach):
                 mean[at] = LEAD / lead * ratio

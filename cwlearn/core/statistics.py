@@ -20,23 +20,22 @@ class Statistics(TypedDict):
     updates: int
     mistakes: int
     unsolved: int
-    loss: float
+    loss: float  # of the first epoch alone
     surprise: float
     squares: float
     repeated_rows: int  # of these rows: those of a second and later epochs
     repeated_mistakes: int
-    repeated_loss: float
 
 
 WHOLE = ("rows", "updates", "mistakes", "unsolved", "repeated_rows", "repeated_mistakes")
-REPEATED = ("repeated_rows", "repeated_mistakes", "repeated_loss")  # which the kernel does not know
-Repeated = tuple[int, int, float]
+REPEATED = ("repeated_rows", "repeated_mistakes")  # which the kernel does not know
+Repeated = tuple[int, int]
 
 
 def new_statistics() -> Statistics:
     return Statistics(
         rows=0, updates=0, mistakes=0, unsolved=0, loss=0.0, surprise=0.0, squares=0.0,
-        repeated_rows=0, repeated_mistakes=0, repeated_loss=0.0,
+        repeated_rows=0, repeated_mistakes=0,
     )  # fmt: skip
 
 
@@ -50,10 +49,14 @@ def copy_of_counts(counts: NDArray[np.void]) -> NDArray[np.void]:
     return np.ndarray(1, STATISTICS, bytearray(counts.tobytes()))
 
 
-def with_repeated(repeated: Repeated, before: NDArray[np.void], after: NDArray[np.void]) -> Repeated:
-    """The counts of repeated rows, and of those that were counted between two moments."""
-    rows, mistakes, loss = (after[name][0] - before[name][0] for name in ("rows", "mistakes", "loss"))
-    return repeated[0] + int(rows), repeated[1] + int(mistakes), repeated[2] + float(loss)
+def count_as_repeated(repeated: Repeated, before: NDArray[np.void], after: NDArray[np.void]) -> Repeated:
+    """The counts of repeated rows, and of those that were counted between two moments.
+
+    Of these `after` forgets the loss: a difference of sums would depend on how rows are cut into chunks.
+    """
+    after["loss"] = before["loss"]
+    rows, mistakes = (int(after[name][0] - before[name][0]) for name in ("rows", "mistakes"))
+    return repeated[0] + rows, repeated[1] + mistakes
 
 
 def statistics_of(counts: NDArray[np.void], repeated: Repeated) -> Statistics:
@@ -61,7 +64,7 @@ def statistics_of(counts: NDArray[np.void], repeated: Repeated) -> Statistics:
     statistics, now = new_statistics(), counts[0].copy()
     for name in COUNTED:
         statistics[name] = now[name].item()  # type: ignore[literal-required]
-    statistics["repeated_rows"], statistics["repeated_mistakes"], statistics["repeated_loss"] = repeated
+    statistics["repeated_rows"], statistics["repeated_mistakes"] = repeated
     return statistics
 
 
@@ -71,13 +74,15 @@ def progressive_error(now: Statistics, before: Statistics, labels: int | None) -
     It is the part of mistakes among `labels` decisions a row or, if there are no labels, the root of the mean squared
     error.  Of several epochs the first one counts: later ones meet rows that the model knows.  None without such rows.
     """
-    rows, mistakes, loss = (
+    rows, mistakes = (
         (now[name] - before[name]) - (now[repeated] - before[repeated])  # type: ignore[literal-required]
-        for name, repeated in zip(("rows", "mistakes", "loss"), REPEATED, strict=True)
+        for name, repeated in zip(("rows", "mistakes"), REPEATED, strict=True)
     )
     if not rows:
         return None
-    return math.sqrt(max(0.0, loss) / rows) if labels is None else float(mistakes / (rows * labels))
+    if labels is None:
+        return math.sqrt(max(0.0, now["loss"] - before["loss"]) / rows)
+    return float(mistakes / (rows * labels))
 
 
 def statistics_from_record(record: dict[str, Any]) -> Statistics:
@@ -86,7 +91,7 @@ def statistics_from_record(record: dict[str, Any]) -> Statistics:
     whole = [counts.pop(name) for name in WHOLE]
     if not all(type(count) is int and 0 <= count <= MOST_ROWS for count in whole):
         raise ValueError(f"its counts {whole} are not sound")
-    sums = {name: counts[name] for name in ("loss", "surprise", "squares", "repeated_loss")}
+    sums = {name: counts[name] for name in ("loss", "surprise", "squares")}
     if not all(type(number) in (int, float) and 0 <= number < float("inf") for number in sums.values()):
         raise ValueError(f"its sums {[*sums.values()]} are not sound")
     statistics = new_statistics()

@@ -94,10 +94,15 @@ def test_scales_of_columns_do_not_matter_and_more_columns_neither():
 
 def test_if_nothing_tells_labels_apart_all_variances_are_equal():
     y = np.resize([-1.0, 1.0], 30)
+    dense = sparse.csr_matrix(np.random.default_rng(0).uniform(1, 2, (319, 3)))
+    rule = rules.AROW(prior="naive-bayes")
+    of_ten = with_prior(rule, dense, np.arange(319) % 10, 10).state
+    assert (of_ten.mean == new_learner(rule, 3, 10).state.mean).all()
     for X in (sparse.csr_matrix(np.ones((30, 4))), sparse.csr_matrix((30, 4))):
-        state = with_prior(rules.AROW(prior="naive-bayes"), X, y, 2).state
-        assert (state.variance[1:] == 1 / 32).all()
-        assert state.variance[0] == 1
+        state = with_prior(rule, X, y, 2).state
+        for variance in (state.variance, of_ten.variance):
+            assert (variance[1:] == 1 / 32).all()
+            assert (variance[0] == 1).all()
 
 
 @pytest.mark.parametrize("n_rows", [FEWEST_ROWS - 50, FEWEST_ROWS + 50])
@@ -206,6 +211,29 @@ def test_values_whose_sign_tells_labels_apart_leave_means_alone():
     state = with_prior(rules.AROW(prior="naive-bayes"), X, y, 2).state
     assert not state.mean.any()
     assert len(np.unique(state.variance)) > 1
+
+
+@pytest.mark.parametrize("n_labels", [2, 4])
+def test_values_that_cancel_leave_means_alone(n_labels):
+    rng = np.random.default_rng(1)
+    y = rng.integers(n_labels, size=900)
+    size = rng.choice([0.1, 0.2, 0.7], (900, 3)) * (rng.random((900, 3)) < np.where(y[:, None] > 0, 0.8, 0.4))
+    half, targets = sparse.csr_matrix(size), (y if n_labels > 2 else np.where(y > 0, 1.0, -1.0))
+    X = sparse.vstack([half, -half], "csr")
+    rule = rules.AROW(prior="naive-bayes")
+    state, before = with_prior(rule, X, np.tile(targets, 2), n_labels).state, new_learner(rule, 3, n_labels).state.mean
+    assert (state.mean == before).all()
+    assert len(np.unique(state.variance)) > 1
+    assert (with_prior(rule, half, targets, n_labels).state.mean != before).any()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_tiny_values_can_be_learned(dtype):
+    rng = np.random.default_rng(2)
+    y = rng.choice([-1.0, 1.0], 600)
+    X = sparse.csr_matrix((rng.random((600, 8)) < np.where(y[:, None] > 0, 0.6, 0.3)) * 1e-39)
+    model = AROWClassifier(prior="naive-bayes", epochs=2, dtype=dtype, random_state=0).fit(X, y)
+    assert np.isfinite(model.coef_).all()
 
 
 def test_few_words_that_tell_much_by_themselves_are_found_among_many():

@@ -51,3 +51,27 @@ def test_files_and_merges_keep_the_first_pass_apart(tmp_path):
     assert model_file.load(tmp_path / "m.npz").statistics == one.statistics
     both = merging.merge([("one", one), ("other", other)], "kl").statistics
     assert {name: one.statistics[name] + other.statistics[name] for name in both} == pytest.approx(both)
+
+
+def test_a_model_that_was_pickled_before_repeated_rows_were_counted_has_none():
+    learner = trained(1)
+    state = learner.__getstate__()
+    state.pop("_repeated", None)
+    twin = object.__new__(Learner)
+    twin.__setstate__(state)
+    assert twin.statistics == learner.statistics
+
+
+def test_rows_of_later_epochs_may_come_in_any_parts():
+    rng = np.random.default_rng(3)
+    targets = rng.normal(size=500) * 10 ** rng.normal(size=500)
+    found = set()
+    for parts in (1, 2, 7, 500):
+        learner = Learner(rules.AROWRegression(), Training(), (), 25)
+        rows = rows_of(NOISY_X, learner)
+        learner.learn(rows, targets)
+        for part in np.array_split(np.arange(500), parts):
+            learner.learn(rows, targets, order=part, repeated=True)
+        found.add((*learner.statistics.values(), learner.progressive_error()))
+    assert len(found) == 1
+    assert learner.statistics["repeated_rows"] == 500

@@ -191,3 +191,10 @@ def test_percentages_are_never_certain_unless_they_are():
     assert [percent(part) for part in (0.0, 0.5, 0.99987, 0.9999999, 1.0)] == [
         "0.0 %", "50.0 %", "99.99 %", "> 99.999 %", "100.0 %",
     ]  # fmt: skip
+
+
+def test_one_feature_that_is_not_shown_is_called_another_one_everywhere():
+    model = AROWClassifier(random_state=0).fit(np.eye(4), [0, 1, 0, 1])
+    found = model.explain(np.ones((1, 4)), top=3)
+    assert "(1 other)" in str(found)
+    assert "(1 other)" in found._repr_html_()

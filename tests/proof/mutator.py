@@ -20,11 +20,12 @@ FORMULAS: dict[str, dict[str, tuple[str, ...]] | None] = {
     "cwlearn/_cells.pxd": dict.fromkeys(
         (
             "add_gradients",
+            "centre_of",
             "change_of_mean",
             "entry",
-            "fill_weights",
             "length_of",
             "margin_of_weights",
+            "weighing_of",
             "weight_of",
             "margin_of",
             "variance_of",
@@ -43,7 +44,7 @@ FORMULAS: dict[str, dict[str, tuple[str, ...]] | None] = {
     },
     "cwlearn/_label_scores.pxi": {
         "score_labels": ("scores[z]", "square", "variances[z]"),
-        "score_by_gradients": ("rate", "scores[z]"),
+        "score_by_gradients": ("scores[z]",),
     },
     "cwlearn/_label_row.pxi": {
         "outranks": (),
