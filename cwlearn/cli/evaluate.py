@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from cwlearn.cli.common import check_paths
-from cwlearn.cli.multilabel import evaluate_sets, print_sets
+from cwlearn.cli.multilabel import evaluate_sets, percent, print_sets, put_by_label
 from cwlearn.cli.scoring import (
     add_data_flags,
     add_threshold,
@@ -97,17 +97,12 @@ def _print_regression(report: dict[str, Any]) -> None:
 
 
 def _print_labels(report: dict[str, Any]) -> None:
-    def percent(fraction: float | None) -> str:
-        return "-" if fraction is None else f"{100 * fraction:.2f} %"
-
     put(f"error {percent(report['error'])} ({report['mistakes']:,} of {report['rows']:,} rows)")
     if report["weight"] is not None:
         weighted = percent(report["weighted_error"])
         put(f"weighted by importance {weighted} (sum of importances {report['weight']:,.6g})")
     put()
-    put(f"{'label':>10} {'rows':>10} {'precision':>10} {'recall':>10}")
-    for name, counts in report["labels"].items():
-        put(f"{name:>10} {counts['rows']:10,} {percent(counts['precision']):>10} {percent(counts['recall']):>10}")
+    put_by_label(report["labels"], {"precision": "precision", "recall": "recall"})
     if report["log_loss"] is not None:
         put()
         put(f"log loss {report['log_loss']:.4f}, calibration error {report['calibration_error']:.4f}")

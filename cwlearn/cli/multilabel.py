@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cwlearn.core.learner import Learner
 from cwlearn.core.multilabel_metrics import MultiLabelMeasures
 from cwlearn.core.rows import Rows
+from cwlearn.errors import shown
 from cwlearn.text.batch import Batch
 from cwlearn.text.labels import Labels
 from cwlearn.utils.messages import put
@@ -49,10 +50,12 @@ def evaluate_sets(
     return measures.summary(probabilistic)
 
 
-def print_sets(report: dict[str, Any]) -> None:
-    def percent(fraction: float | None) -> str:
-        return "-" if fraction is None else f"{100 * fraction:.2f} %"
+def percent(fraction: float | None) -> str:
+    """A fraction for people."""
+    return "-" if fraction is None else f"{100 * fraction:.2f} %"
 
+
+def print_sets(report: dict[str, Any]) -> None:
     put(f"micro F1 {percent(report['micro_f1'])}, macro F1 {percent(report['macro_f1'])} ({report['rows']:,} rows)")
     put(f"precision {percent(report['precision'])}, recall {percent(report['recall'])}")
     best = ", ".join(f"at {k} {percent(part)}" for k, part in report["precision_at"].items())
@@ -62,7 +65,14 @@ def print_sets(report: dict[str, Any]) -> None:
     if report["log_loss"] is not None:
         put(f"log loss {report['log_loss']:.4f} of a decision")
     put()
-    put(f"{'label':>10} {'rows':>10} {'precision':>10} {'recall':>10} {'F1':>10}")
-    for name, counts in report["labels"].items():
-        numbers = " ".join(f"{percent(counts[column]):>10}" for column in ("precision", "recall", "f1"))
-        put(f"{name:>10} {counts['rows']:10,} {numbers}")
+    put_by_label(report["labels"], {"precision": "precision", "recall": "recall", "f1": "F1"})
+
+
+def put_by_label(counts_by_label: dict[str, Any], titles: dict[str, str]) -> None:
+    """Print a table of labels: their rows, and fractions with these titles."""
+    names = [shown(name) for name in counts_by_label]
+    width = max(10, *map(len, names))
+    put(f"{'label':>{width}} {'rows':>10}" + "".join(f" {title:>10}" for title in titles.values()))
+    for name, counts in zip(names, counts_by_label.values(), strict=True):
+        numbers = "".join(f" {percent(counts[column]):>10}" for column in titles)
+        put(f"{name:>{width}} {counts['rows']:10,}{numbers}")

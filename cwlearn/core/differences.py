@@ -80,7 +80,8 @@ def _weights(learner: Learner, size: int) -> tuple[NDArray[np.float64], NDArray[
     state = learner.predictor
     assert isinstance(state, LinearState)
     blocks = state.blocks
-    mean, variance = np.zeros(size * blocks), np.full(size * blocks, state.initial_variance)
+    prior = state.initial_variance if learner.rule.sums_gradients else state.prior_variance
+    mean, variance = np.zeros(size * blocks), np.full(size * blocks, prior)
     known = (state.n_features + 1) * blocks
     mean[:known] = np.asarray(state.mean).reshape(-1)
     variance[:known] = np.asarray(state.variance).reshape(-1)

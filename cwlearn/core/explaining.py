@@ -52,8 +52,9 @@ class Explanation:
 
     `probability` is the calibrated chance of the label, and `baseline` is what it would be if the row had no features.
     `evidence` is the part of the uncertainty about the row's features that learning has removed, from 0 to 1: 1 minus
-    the sum of their variances in the margin over that before the first row; if the rule has no variances, the part of
-    the row's squared length whose weights are not 0.  The intercept is left out: it knows nothing of the row.
+    the sum of their variances in the margin over that before the first row; if the rule has no variances, or they did
+    not begin equal (`prior`), the part of the row's squared length whose weights are not 0.  The intercept is left out:
+    it knows nothing of the row.
     """
 
     label: Any
@@ -301,7 +302,7 @@ def _chances(
 def _evidence(model: Model, rows: Rows, amounts: NDArray[np.float64], variances: NDArray[np.float64]) -> float:
     squares = rows.values.astype(np.float64) ** 2
     whole, known = float(squares.sum()), float(squares[amounts != 0].sum())
-    if model.rule.second_order:
+    if model.rule.second_order and not model.rule.informed:  # whose variances did not begin equal
         whole *= model.state.initial_variance * (2 if model.several else 1)  # two labels have weights in the margin
         known = whole - float(variances.sum())
     return min(max(known / whole, 0.0), 1.0) if whole > 0 else 0.0

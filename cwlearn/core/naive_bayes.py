@@ -20,7 +20,7 @@ from cwlearn.core.states.base import check_memory
 from cwlearn.core.states.diagonal import DiagonalState
 
 # The initial variance is that of features whose r^2 is so many times the usual one.  All that tell more have it, too:
-# nothing may exceed it, and these are few.
+# nothing may exceed it, and these are few.  A feature that was not counted has the usual variance: see `factory`.
 MOST = 32
 LEAD = 1.0
 LEAST_SQUARE = 1e-20  # a smaller mean of r^2 is rounding alone
@@ -39,17 +39,14 @@ class LabelCounts:
         self._counts: NDArray[np.uint32] = np.zeros((n_labels, n_features), np.uint32)
         self._sums = np.zeros(n_features)  # of values
         self._sizes = np.zeros(n_features)  # of values without their signs
-        self._seen = np.zeros(n_features, bool)
         self._n_rows = 0
 
     def add(self, rows: Rows, numbers: NDArray[np.int64], counted: NDArray[np.bool_]) -> None:
-        """Count some of the rows, whose labels have these numbers.  Of the others only their features are noted."""
+        """Count some of the rows, whose labels have these numbers."""
         lengths = np.diff(rows.indptr)
-        present = rows.values != 0
-        self._seen[rows.indices[present]] = True
-        present &= np.repeat(counted, lengths)
+        present = (rows.values != 0) & np.repeat(counted, lengths)
         columns, values = rows.indices[present], rows.values[present]
-        places = np.repeat(numbers * len(self._seen), lengths)[present] + columns
+        places = np.repeat(numbers * len(self._sums), lengths)[present] + columns
         np.add.at(self._counts.reshape(-1), places, 1)
         np.add.at(self._sums, columns, values)  # one after the other: the same sums for any parts
         np.add.at(self._sizes, columns, np.abs(values))
@@ -58,10 +55,12 @@ class LabelCounts:
     def put_into(self, state: DiagonalState) -> None:
         """Give the weights of a new state the means and variances of the prior.
 
-        Features that no row has keep the usual ones, and so do all if nothing tells the labels apart.  If their values
-        do not, as where positive and negative ones cancel, all means stay 0.
+        Features that no counted row has keep the usual variance, and so do all if nothing tells the labels apart.  So
+        a row that was held back has the same deviation as a new one, whose words may be new, too, and calibrates it.
+        If values do not tell labels apart, as where positive and negative ones cancel, all means stay 0.
         """
-        n_labels, seen = len(self._counts), np.flatnonzero(self._seen)
+        state.variance[0] = state.initial_variance  # the intercept is no feature
+        n_labels, seen = len(self._counts), np.flatnonzero(self._counts.any(axis=0))
         counts = self._counts[:, seen]
         total = counts.sum(axis=0, dtype=np.float64)
 
@@ -71,7 +70,7 @@ class LabelCounts:
             return -np.log(shares)
 
         middle = sum(map(weight, range(n_labels)), np.zeros(len(seen))) / n_labels
-        usual_value = np.divide(self._sums[seen], total, out=np.zeros(len(seen)), where=total > 0)
+        usual_value = self._sums[seen] / total
         labels = range(n_labels) if state.blocks > 1 else (1,)
         square = lead = reach = 0.0
         for label in range(n_labels):

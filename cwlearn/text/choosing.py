@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing
 
 import numpy as np
@@ -18,12 +18,14 @@ from cwlearn.core.text_options import TextOptions
 from cwlearn.core.training import DEFAULT_BUDGET, Training, row_dtype
 from cwlearn.errors import DataError
 from cwlearn.text.batch import Batch
+from cwlearn.text.formats import choose as choose_format
 from cwlearn.text.labels import Label, labels_for
 from cwlearn.text.reader import Reader, Reading
+from cwlearn.text.records import can_be_cut
 from cwlearn.text.resources import Resources
 from cwlearn.text.row_store import MemoryStore
 from cwlearn.text.sampling import sampled
-from cwlearn.text.sources import Paths, Source, as_sources, total_size
+from cwlearn.text.sources import Paths, as_sources, total_size
 from cwlearn.text.text_file import peek
 from cwlearn.utils.machine import free_memory
 
@@ -112,7 +114,7 @@ def choose_by_text(
 def _sample(reader: Reader) -> Iterator[Batch]:
     """Batches from all over the text; of a pipe, its beginning, which can be read again."""
     if total_size(reader.sources) is not None:
-        reader.sources = sampled(reader.sources, reader.reading.format, _bytes_of_rows(reader.sources))
+        reader.sources = sampled(reader.sources, reader.reading.format, _bytes_of_rows(reader))
         with closing(iter(reader)) as batches:
             yield from batches
     elif len(reader.sources) == 1:
@@ -121,9 +123,12 @@ def _sample(reader: Reader) -> Iterator[Batch]:
         yield from reader.of_lines(head[: head.rfind(b"\n") + 1], source)
 
 
-def _bytes_of_rows(sources: Sequence[Source]) -> int:
+def _bytes_of_rows(reader: Reader) -> int:
     """About how many bytes have as many rows as a race takes at most; fewer if they are too many."""
-    head = sources[0].head(HEAD_BYTES)
+    first = reader.sources[0]
+    head = first.head(HEAD_BYTES)
+    if first.is_plain and not can_be_cut(choose_format(first.path, head, reader.reading.format)):
+        return MOST_BYTES  # a record may have several lines: there may be far fewer records
     return min(MOST_BYTES, MOST_ROWS * len(head) // max(1, head.count(b"\n")))
 
 

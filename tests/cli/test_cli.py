@@ -844,6 +844,19 @@ def test_evaluate_prints_a_report(text, model):
     assert outcome.err == ""
 
 
+@pytest.mark.parametrize("several", [[], ["--multilabel"]])
+def test_evaluate_prints_long_labels_in_columns(tmp_path, several):
+    path, model = tmp_path / "a.txt", tmp_path / "m.npz"
+    path.write_text("talk.politics.mideast\ta word\nhäm\x1b\tno word\n" * 3, encoding="utf-8")
+    succeed("train", path, "-m", model, "-a", "arow", *several, "-q")
+    lines = succeed("evaluate", path, "-m", model).out.splitlines()
+    first = next(i for i, line in enumerate(lines) if line.split()[:1] == ["label"])
+    table = lines[first : first + 3]
+    assert sorted(line.split()[0] for line in table) == ["häm\\x1b", "label", "talk.politics.mideast"]
+    assert len({line.index(line.split()[0]) + len(line.split()[0]) for line in table}) == 1
+    assert len({len(line) for line in table}) == 1
+
+
 def test_w29_evaluate_weighs_rows_by_the_importances_of_vowpal_wabbit(tmp_path):
     train, test, model = tmp_path / "a.vw", tmp_path / "b.vw", tmp_path / "m.npz"
     train.write_text("1 |a x y\n-1 |a z\n" * 5)

@@ -12,8 +12,8 @@ SPREAD = 32  # a squared ratio of so many times the mean has the initial varianc
 
 
 def ratios(X, y, n_labels, counted):
-    """By feature and label, the weight of RSTK less its mean over the labels; no line for a feature that no row has."""
-    features = [j for j in range(len(X[0])) if any(row[j] for row in X)]
+    """By feature and label, the weight of RSTK less its mean over the labels; none for a feature without counts."""
+    features = [j for j in range(len(X[0])) if any(row[j] for row, counts in zip(X, counted, strict=True) if counts)]
     result = {}
     for label in range(n_labels):
         others = [row for row, other, counts in zip(X, y, counted, strict=True) if counts and other != label]
@@ -53,7 +53,7 @@ def prior(X, y, n_labels, counted, initial_variance, floor):
             [
                 min(initial_variance, max(floor, initial_variance * found[j, label] ** 2 / (SPREAD * square)))
                 if (j, label) in found
-                else initial_variance
+                else initial_variance / SPREAD
                 for j in range(len(X[0]))
             ]
         )

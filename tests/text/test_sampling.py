@@ -57,6 +57,16 @@ def test_a_sample_ends_before_a_record_of_several_lines_that_it_cuts(tmp_path, m
         assert sample == rows[: len(sample)]
 
 
+def test_records_of_many_lines_are_no_reason_for_a_smaller_race(tmp_path, monkeypatch):
+    path, file = tmp_path / "a.csv", io.StringIO()
+    lines = "\nfine film" * 40
+    csv.writer(file).writerows([["label", "text"], *([str(row % 2), f"{row % 2}{row}{lines}"] for row in range(400))])
+    path.write_text(file.getvalue())
+    monkeypatch.setattr(choosing, "MOST_ROWS", 500)
+    out = succeed("train", path, "-m", tmp_path / "m.npz").out
+    assert "judged by 400 rows" in out  # all of them, in folds
+
+
 @pytest.mark.parametrize("suffix", ["svm", "jsonl", "csv", "ft"])
 def test_a_large_file_has_a_race(suffix, tmp_path, monkeypatch):
     path = large_file(tmp_path, suffix)

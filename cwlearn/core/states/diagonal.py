@@ -48,14 +48,21 @@ class DiagonalState(LinearState):
         dtype: np.dtype[Any],
         averaged: bool,
         forgets: bool = False,
+        usual: float = 1.0,
     ) -> None:
         super().__init__(blocks, initial_variance, floor, dtype)
+        self._usual = usual  # the part of the initial variance that untouched weights have
         by_label = () if blocks == 1 else (blocks,)
         self._cells = GrowableArray(dtype, (2, *by_label))
         self._average = GrowableArray(np.float64, by_label) if averaged else None
         self._stamps = GrowableArray(np.float64, by_label) if forgets else None
         self.arrays_of = ("cells", "average", "places", *(("stamps",) if forgets else ()))
         self.grow(n_features)
+
+    @property
+    def prior_variance(self) -> float:
+        """The variance of untouched weights, as the state holds it."""
+        return float(self.dtype.type(self._usual * self.initial_variance))
 
     @staticmethod
     def nbytes(n_features: int, blocks: int, dtype: np.dtype[Any], averaged: bool, forgets: bool = False) -> int:

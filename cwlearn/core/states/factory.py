@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cwlearn.core.kernel_options import KernelOptions
+from cwlearn.core.naive_bayes import MOST
 from cwlearn.core.rule import Rule
 from cwlearn.core.states.base import State
 from cwlearn.core.states.diagonal import DiagonalState
@@ -27,9 +28,8 @@ def new_state(rule: Rule, training: Training, kernel: KernelOptions | None, bloc
 
         return FullState(n_features, blocks, prior_variance)
     state = GradientState if rule.sums_gradients else DiagonalState
-    return state(
-        n_features, blocks, prior_variance, rule.floor, np.dtype(training.dtype), rule.averaged, rule.half_life > 0
-    )
+    dtype, usual = np.dtype(training.dtype), 1 / MOST if rule.informed else 1.0
+    return state(n_features, blocks, prior_variance, rule.floor, dtype, rule.averaged, rule.half_life > 0, usual)
 
 
 def state_bytes(rule: Rule, training: Training, blocks: int, n_features: int) -> int:
