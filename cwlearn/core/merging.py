@@ -212,10 +212,10 @@ def check_confidences(rule: Rule, how: str) -> None:
     if rule.informed and how != "l2":
         raise ModelError(
             "models with `prior` began with variances of their own rows, which are no confidences of what they have "
-            "learned: 'l2' is the only way to merge them"
+            "learned: `how='l2'` is the only way to merge them"
         )
     if not rule.second_order and how != "l2":
-        raise ModelError(f"models of {rule.name} have no confidences: 'l2' is the only way to merge them")
+        raise ModelError(f"models of {rule.name} have no confidences: `how='l2'` is the only way to merge them")
 
 
 def check_forgetting(rule: Rule) -> None:

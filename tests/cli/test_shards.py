@@ -62,7 +62,7 @@ def test_regressions_that_are_resumed_with_workers_can_be_loaded(tmp_path):
 @pytest.mark.parametrize("flags", [[], ["--skip-bad-shards"]])
 def test_first_order_rules_are_refused_before_they_are_trained(files, tmp_path, flags):
     message = fail("train", *files, "-m", tmp_path / "m", "-a", "perceptron", "--workers", 2, *flags)
-    assert "models of perceptron have no confidences: 'l2' is the only way" in message
+    assert "models of perceptron have no confidences: --how l2 is the only way" in message
     succeed("train", *files, "-m", tmp_path / "m", "-a", "perceptron", "--workers", 2, "--how", "l2", *flags)
 
 

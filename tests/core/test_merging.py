@@ -336,7 +336,7 @@ def test_m13_labels_features_and_hashes_must_agree(tmp_path):
 
 def test_models_that_cannot_be_merged_are_refused():
     X = np.eye(3)
-    with pytest.raises(ModelError, match="models of perceptron have no confidences: 'l2' is the only way"):
+    with pytest.raises(ModelError, match="models of perceptron have no confidences: `how='l2'` is the only way"):
         package.merge([package.PerceptronClassifier().fit(X, [0, 1, 0])])
     with pytest.raises(TypeError, match="model 0: expected a linear estimator of cwlearn"):
         package.merge([package.KernelAROWClassifier().fit(X, [0, 1, 0])])

@@ -194,9 +194,9 @@ def test_models_are_merged_by_plain_averages_alone(tmp_path):
     X, y = random_rows(120)
     parts = [AROWClassifier(prior="naive-bayes", random_state=0).fit(X[i::2], y[i::2]) for i in (0, 1)]
     for how in ("posterior", "kl"):
-        with pytest.raises(ModelError, match="'l2' is the only way"):
+        with pytest.raises(ModelError, match="`how='l2'` is the only way"):
             merge(parts, how=how)
-        with pytest.raises(ModelError, match="'l2' is the only way"):
+        with pytest.raises(ModelError, match="`how='l2'` is the only way"):
             check_confidences(rules.NHERD(prior="naive-bayes"), how)
     merged = merge(parts, how="l2")
     np.testing.assert_allclose(merged.variance_, (parts[0].variance_ + parts[1].variance_) / 2, rtol=1e-6)
@@ -279,7 +279,7 @@ def test_a_file_has_only_words_that_were_counted_or_learned_and_new_words_are_ev
 def test_shards_average_models_of_their_own_priors():
     X, y = random_rows(200)
     parts = [(X[i::2], y[i::2]) for i in (0, 1)]
-    with pytest.raises(ModelError, match="'l2' is the only way"):
+    with pytest.raises(ModelError, match="`how='l2'` is the only way"):
         distributed.fit(AROWClassifier(prior="naive-bayes"), parts)
     model = distributed.fit(AROWClassifier(prior="naive-bayes"), parts, how="l2")
     assert model.prior == "naive-bayes"
