@@ -46,7 +46,7 @@ def test_a_row_passes_five_functions_of_fit(functions_from):
     paths = functions_from(AROWClassifier.fit, model.fit, X, y)
     assert paths == {("Weighted.fit", "OnlineEstimator._fit", "Learner.train", "Learner.learn", "DiagonalState.learn")}
     paths = functions_from(AROWClassifier.predict, model.predict, X)
-    assert paths == {("Classifier.predict", "Model.predictions", "Model.margins", "DiagonalState.margins")}
+    assert paths == {("Classifier.predict", "Model.predictions", "MarginModel.margins", "DiagonalState.margins")}
 
 
 def test_a_row_passes_seven_functions_of_the_command_that_trains(functions_from, text, tmp_path):
@@ -58,4 +58,4 @@ def test_a_row_passes_seven_functions_of_the_command_that_trains(functions_from,
 
 def test_a_row_passes_five_functions_of_the_command_that_predicts(functions_from, text, model, capsysbinary):
     paths = functions_from(cli.main, succeed, "predict", text, "-m", model)
-    assert paths == {("main", "run", "_predict", "Model.margins", "DiagonalState.margins")}
+    assert paths == {("main", "run", "_predict", "MarginModel.margins", "DiagonalState.margins")}

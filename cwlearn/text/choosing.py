@@ -21,7 +21,6 @@ from cwlearn.text.batch import Batch
 from cwlearn.text.formats import choose as choose_format
 from cwlearn.text.labels import Label, labels_for
 from cwlearn.text.reader import Reader, Reading
-from cwlearn.text.records import can_be_cut
 from cwlearn.text.resources import Resources
 from cwlearn.text.row_store import MemoryStore
 from cwlearn.text.sampling import sampled
@@ -127,8 +126,12 @@ def _bytes_of_rows(reader: Reader) -> int:
     """About how many bytes have as many rows as a race takes at most; fewer if they are too many."""
     first = reader.sources[0]
     head = first.head(HEAD_BYTES)
-    if first.is_plain and not can_be_cut(choose_format(first.path, head, reader.reading.format)):
-        return MOST_BYTES  # a record may have several lines: there may be far fewer records
+    format = choose_format(first.path, head, reader.reading.format)
+    if first.is_plain and format != "svmlight":
+        from cwlearn.text.records import can_be_cut  # which svmlight text does not need
+
+        if not can_be_cut(format):
+            return MOST_BYTES  # a record may have several lines: there may be far fewer records
     return min(MOST_BYTES, MOST_ROWS * len(head) // max(1, head.count(b"\n")))
 
 
