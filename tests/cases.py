@@ -191,7 +191,7 @@ def reserved(size, dtype):
     try:
         memory = mmap.mmap(-1, size * np.dtype(dtype).itemsize, flags=flags)
     except OSError as error:
-        pytest.skip(f"this machine gives no addresses without memory: {error}")
+        pytest.skip(f"this machine cannot reserve address space without memory: {error}")
     return np.frombuffer(memory, dtype)
 
 

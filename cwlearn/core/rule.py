@@ -154,7 +154,7 @@ class Rule(Options):
         self, total: NDArray[Any], root: NDArray[Any], rows: int, initial_variance: float
     ) -> NDArray[np.float64]:
         """The weights of a rule that sums gradients, after so many rows; see `weight_of` in `_cells.pxd`."""
-        raise NotImplementedError(f"{self.name} has the weights themselves")
+        raise NotImplementedError(f"{self.name} sums no gradients: its cells hold the weights")
 
     def score(self, mean: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
         """The score that ranks rows, for w.x ~ N(mean, variance): mean / sd, and 0 for a row without features.
@@ -267,4 +267,4 @@ class InformedRule(WeightedRule):
         if self.informed and self.covariance == "full":
             raise ValueError(f"`prior={self.prior!r}` needs `covariance='diagonal'`: it is a variance for each weight")
         if self.informed and self.half_life:
-            raise ValueError(f"`prior={self.prior!r}` and `forgetting` contradict each other: who forgets, forgets it")
+            raise ValueError(f"`prior={self.prior!r}` needs `forgetting=0`: variances that grow back lose it")

@@ -180,7 +180,7 @@ def test_x16_any_labels_are_refused_or_come_back(tmp_path_factory, labels, as_ob
 def test_x16_labels_that_would_change_in_a_file_are_refused():
     close = np.array([1, 1 + np.finfo(np.longdouble).eps], np.longdouble)
     if close[0] != float(close[1]):
-        pytest.skip("long numbers are no longer than others here")
+        pytest.skip("long double has no more digits than double here")
     with pytest.raises(ValueError, match="expected different, sorted labels"):
         check_labels(close)
     wide = np.array([0, 2**60 + 1], np.longdouble)

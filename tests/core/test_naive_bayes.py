@@ -167,7 +167,7 @@ def test_rows_that_come_bit_by_bit_have_no_prior():
     [
         (lambda: rules.AROW(prior="naive"), "'equal' or 'naive-bayes'"),
         (lambda: rules.AROW(prior="naive-bayes", covariance="full"), "needs `covariance='diagonal'`"),
-        (lambda: rules.SCW(prior="naive-bayes", forgetting=9), "`forgetting` contradict each other"),
+        (lambda: rules.SCW(prior="naive-bayes", forgetting=9), "needs `forgetting=0`"),
         (
             lambda: Learner(rules.AROW(prior="naive-bayes"), Training(), np.array(["a", "b"]), 3, KernelOptions()),
             "has no kernel form",

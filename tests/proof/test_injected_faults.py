@@ -45,7 +45,7 @@ def shim(tmp_path_factory):
     if sys.platform != "linux" or compiler is None:
         pytest.skip("calls of the C library are replaced on Linux only, by what a C compiler makes")
     if "LD_PRELOAD" in os.environ:
-        pytest.skip("another library has taken the place of ours")
+        pytest.skip("LD_PRELOAD is in use already, as under the sanitizers")
     library = tmp_path_factory.mktemp("shim") / "injected_faults.so"
     source = Path(__file__).with_name("injected_faults.c")
     made = subprocess.run(
