@@ -38,6 +38,7 @@ MOST_ROWS = 60_000  # a race takes a sample of more rows
 # takes them EFFORT times as long as AROW, judging included.  So many rows are always allowed; with 100 nonzeros they
 # take less than half a second.
 USUAL_EPOCHS, EFFORT, FREE_ROWS = 10, 1.5, 750_000
+FEW_COLUMNS = 32  # for each nonzero; more of them are searched for, not marked
 FEW_LABELS = 8  # with more, a row takes as much longer as there are more
 FEWEST_ROWS = 20  # fewer rows cannot choose
 ROUNDS = {1: 6, 2: 4, 3: 3, 5: 2, 10: 1, 20: 0}  # epochs, and how many candidates go on from there at most
@@ -200,8 +201,14 @@ class Race:
 
     def _with_few_columns(self) -> Race:
         """The same rows, with only the columns that occur, because there are many learners."""
-        columns, numbers = np.unique(self.rows.indices, return_inverse=True)
-        rows = replace(self.rows, indices=numbers.astype(np.int32), n_features=max(1, len(columns)))
+        indices, n_features = self.rows.indices, self.rows.n_features
+        if n_features <= FEW_COLUMNS * len(indices):
+            occurs = np.zeros(n_features, bool)
+            occurs[indices] = True
+            numbers = (np.cumsum(occurs, dtype=np.int32) - 1)[indices]
+        else:
+            numbers = np.unique(indices, return_inverse=True)[1].astype(np.int32)
+        rows = replace(self.rows, indices=numbers, n_features=int(numbers.max(initial=0)) + 1)
         return replace(self, rows=rows)
 
     def _affordable(self, racers: list[Racer]) -> int:

@@ -12,6 +12,9 @@ model predicts.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,6 +33,19 @@ LEAST_LEAD = 0.01
 SMALLEST_LEAD = 1e-30  # from here on no mean exceeds float32
 
 
+MOST_KEPT = 1 << 22  # weights that are kept while all labels are compared; of more, those of one label at a time
+
+
+class Told(NamedTuple):
+    """What counts of labels tell."""
+
+    seen: NDArray[np.int64]  # the features that counted rows have
+    ratio: Callable[[int], NDArray[np.float64]]  # of a label: RSTK's weights of these features, less their means
+    square: float  # the usual one of a ratio
+    lead: float
+    reach: float
+
+
 class LabelCounts:
     """How many rows of each label have each feature."""
 
@@ -40,17 +56,15 @@ class LabelCounts:
         self._sums = np.zeros(n_features)  # of values
         self._sizes = np.zeros(n_features)  # of values without their signs
         self._n_rows = 0
+        self._told: Told | None = None  # of all rows that were counted
 
     def add(self, rows: Rows, numbers: NDArray[np.int64], counted: NDArray[np.bool_]) -> None:
         """Count some of the rows, whose labels have these numbers."""
-        lengths = np.diff(rows.indptr)
-        present = (rows.values != 0) & np.repeat(counted, lengths)
-        columns, values = rows.indices[present], rows.values[present]
-        places = np.repeat(numbers * len(self._sums), lengths)[present] + columns
-        np.add.at(self._counts.reshape(-1), places, 1)
-        np.add.at(self._sums, columns, values)  # one after the other: the same sums for any parts
-        np.add.at(self._sizes, columns, np.abs(values))
-        self._n_rows += int(np.count_nonzero(counted))
+        from cwlearn.core._label_counts import count_rows  # which other rules do not need
+
+        parts = rows.indptr, rows.indices, rows.values, numbers, counted.view(np.uint8)
+        self._n_rows += count_rows(self._counts, self._sums, self._sizes, *parts)
+        self._told = None
 
     def put_into(self, state: DiagonalState) -> None:
         """Give the weights of a new state the means and variances of the prior.
@@ -60,7 +74,23 @@ class LabelCounts:
         If values do not tell labels apart, as where positive and negative ones cancel, all means stay 0.
         """
         state.variance[0] = state.initial_variance  # the intercept is no feature
-        n_labels, seen = len(self._counts), np.flatnonzero(self._counts.any(axis=0))
+        told = self._told = self._told or self._tell()
+        if told.square < LEAST_SQUARE:
+            return
+        at = told.seen + 1
+        for block, label in enumerate(range(len(self._counts)) if state.blocks > 1 else (1,)):
+            ratio = told.ratio(label)
+            mean, variance = (
+                (state.mean, state.variance) if state.blocks == 1 else (state.mean[:, block], state.variance[:, block])
+            )
+            own = state.initial_variance / (MOST * told.square) * np.square(ratio)
+            variance[at] = np.clip(own, state.floor, state.initial_variance)
+            if told.lead > max(SMALLEST_LEAD, LEAST_LEAD * told.reach):
+                mean[at] = LEAD / told.lead * ratio
+
+    def _tell(self) -> Told:
+        """What the counts tell; kept, because several states may begin with the same prior."""
+        n_labels, seen = len(self._counts), np.flatnonzero(self._sizes)
         counts = self._counts[:, seen]
         total = counts.sum(axis=0, dtype=np.float64)
 
@@ -69,9 +99,11 @@ class LabelCounts:
             shares: NDArray[np.float64] = (elsewhere + 1) / (elsewhere.sum() + len(seen))
             return -np.log(shares)
 
+        if n_labels * len(seen) <= MOST_KEPT:
+            weights = [weight(label) for label in range(n_labels)]
+            weight = weights.__getitem__
         middle = sum(map(weight, range(n_labels)), np.zeros(len(seen))) / n_labels
         usual_value = self._sums[seen] / total
-        labels = range(n_labels) if state.blocks > 1 else (1,)
         square = lead = reach = 0.0
         for label in range(n_labels):
             ratio = weight(label) - middle
@@ -82,15 +114,4 @@ class LabelCounts:
             reach += float((self._sizes[seen] * np.abs(ratio)).sum()) / (n_labels * max(1, self._n_rows))
         if n_labels > 2:
             lead *= n_labels / (n_labels - 1)
-        if square < LEAST_SQUARE:
-            return
-        at = seen + 1
-        for block, label in enumerate(labels):
-            ratio = weight(label) - middle
-            mean, variance = (
-                (state.mean, state.variance) if state.blocks == 1 else (state.mean[:, block], state.variance[:, block])
-            )
-            own = state.initial_variance / (MOST * square) * np.square(ratio)
-            variance[at] = np.clip(own, state.floor, state.initial_variance)
-            if lead > max(SMALLEST_LEAD, LEAST_LEAD * reach):
-                mean[at] = LEAD / lead * ratio
+        return Told(seen, lambda label: weight(label) - middle, square, lead, reach)
