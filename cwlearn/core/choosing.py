@@ -32,6 +32,7 @@ from cwlearn.utils.machine import free_memory
 
 FOLDS = 5
 LATEST = 3  # fifths that judge if the order of rows matters; the first two would have too little before them
+TENTHS = 10  # of one pass in the order of the rows: all but the first four judge before they are learned
 JUDGING_ROWS = 4000  # are enough to tell candidates apart: with more rows, not all folds are used
 MOST_ROWS = 60_000  # a race takes a sample of more rows
 # All candidates together take no longer than `budget` runs of AROW with USUAL_EPOCHS, less one for the winner.  A row
@@ -123,21 +124,27 @@ class Race:
         A candidate that cannot learn these rows drops out.  If none can, there is no choice, and the training says why.
         """
         epochs, shuffle = options[0][1].epochs, options[0][1].shuffle
-        effort = _passes(len(options), _rounds(epochs)) * (1 - 1 / FOLDS)
+        one_pass = epochs == 1 and not shuffle
+        effort = _passes(len(options), _rounds(epochs)) * (1 - 1 / (TENTHS if one_pass else FOLDS))
         allowed = (self.budget - 1) * USUAL_EPOCHS / EFFORT * self.rows.n_rows
         most = max(FREE_ROWS * FEW_LABELS / max(FEW_LABELS, self._blocks), allowed) / effort  # rows, in all folds
         sample = self._sample(shuffle, random_state, min(MOST_ROWS, int(most)))._with_few_columns()
         racers = [Racer(rule, training) for rule, training in options]
         known: dict[int, LabelCounts] = {}
-        n_folds = max(1, min(sample._affordable(racers), int(most / max(1, sample.rows.n_rows))))
-        folds = sample._folds(shuffle, random_state)[:n_folds]
+        if one_pass:
+            folds = sample._tenths()
+        else:
+            n_folds = max(1, min(sample._affordable(racers), int(most / max(1, sample.rows.n_rows))))
+            folds = sample._folds(shuffle, random_state)[:n_folds]
         judges = [sample._taken(fold.judging) for fold in folds]
         racing, done, seed = racers, 0, int(random_state.randint(2**31 - 1))
         for number, most in _rounds(epochs).items():
             orders = [_orders(fold, range(done, number), shuffle, seed) for fold in folds]
             for racer in racing:
                 if not done:
-                    racer.learners = sample._learners(racer, folds, kernel, known)
+                    racer.learners = sample._learners(racer, folds[:1] if one_pass else folds, kernel, known)
+                    if one_pass:
+                        racer.learners *= len(folds)  # the same one learns tenth after tenth
                 sample._advance(racer, number, orders, judges)
             racers = [racer for racer in racers if racer.losses]
             if not racers:
@@ -175,13 +182,14 @@ class Race:
         self, racer: Racer, number: int, orders: list[list[NDArray[np.int64]]], judges: Sequence[Race]
     ) -> None:
         """Let a candidate learn up to a number of epochs, and judge it; without losses if it cannot learn the rows."""
+        judged = []
         try:
-            for learner, passes in zip(racer.learners, orders, strict=False):
+            for learner, passes, judge in zip(racer.learners, orders, judges, strict=False):
                 self._learn(learner, passes)
+                judged.append(judge._losses(learner))
         except DataError:  # numbers beyond what it can keep
             racer.learners = []
         if racer.learners:
-            judged = [judge._losses(learner) for learner, judge in zip(racer.learners, judges, strict=True)]
             racer.losses[number] = np.concatenate(judged)
 
     def _learn(self, learner: Learner, passes: Sequence[NDArray[np.int64]]) -> None:
@@ -239,6 +247,21 @@ class Race:
         part, places = n_rows // FOLDS, np.arange(n_rows)
         starts = [n_rows - part * (fold + 1) for fold in range(min(LATEST, needed))]
         return [Fold(places < start, (places >= start) & (places < start + part)) for start in starts]
+
+    def _tenths(self) -> list[Fold]:
+        """One pass in the order of the rows: each of the latest tenths judges, and is learned before the next one does.
+
+        So one learner is enough, and a judge sees it with almost as many rows as it will have learned.  Of many rows
+        the last two tenths judge.
+        """
+        n_rows, places = self.rows.n_rows, np.arange(self.rows.n_rows)
+        latest = min(6, max(2, math.ceil(JUDGING_ROWS * TENTHS / n_rows)))
+        edges = [n_rows * tenth // TENTHS for tenth in range(TENTHS - latest, TENTHS + 1)]
+        learned = [0, *edges[:-2]]
+        return [
+            Fold((places >= before) & (places < start), (places >= start) & (places < stop))
+            for before, start, stop in zip(learned, edges[:-1], edges[1:], strict=True)
+        ]
 
     def _losses(self, learner: Learner) -> NDArray[np.float64]:
         """The loss of each row, which the learner has not learned: 1 for a wrong label, or the squared error.

@@ -99,7 +99,7 @@ class AutoClassifier(Racing, Weighted, Probabilistic, LinearClassifier):
     epochs : int or "auto", default="auto"
         Passes over the rows; 'auto' chooses them, too.
     shuffle : bool, default=True
-        Take the rows in a new random order in every epoch. Otherwise the last fifth judges: it is the latest.
+        Take the rows in a new random order in every epoch. Otherwise the latest rows judge.
     random_state : int, RandomState or None, default=None
         Seed or generator of the shuffles.
     n_constraints : int or None, default=1

@@ -11,6 +11,7 @@ from scipy import sparse
 from cwlearn.core import choosing, rules
 from cwlearn.core.choosing import FOLDS, ROUNDS, Race, Racer, choose
 from cwlearn.core.field import LABELS, TARGETS, options_of
+from cwlearn.core.learner import Learner
 from cwlearn.core.naive_bayes import LabelCounts
 from cwlearn.core.rows import as_rows
 from cwlearn.core.states.base import NONE
@@ -130,10 +131,33 @@ def test_without_a_shuffle_the_latest_rows_judge_what_those_before_them_have_tau
         [*range(start, start + 20)] for start in (80, 60, 40)
     ]
     assert [np.flatnonzero(fold.learned).tolist() for fold in folds] == [[*range(stop)] for stop in (80, 60, 40)]
-    assert chosen(X, y, Training(epochs=1, shuffle=False)).rows == 60
+    assert chosen(X, y, Training(epochs="auto", shuffle=False)).rows == 60
     X = sparse.csr_matrix(np.ones((20_001, 1), np.float32))
     (fold,) = race_of(X, np.resize([-1.0, 1.0], 20_001))._folds(False, np.random.RandomState(0))
     assert np.flatnonzero(fold.judging).tolist() == [*range(16_001, 20_001)]
+
+
+def test_in_one_pass_each_of_the_latest_tenths_judges_what_all_rows_before_it_have_taught():
+    X, y = random_rows(102, noise=0.2)  # 103 rows
+    counts, one_pass = [], Training(epochs=1, shuffle=False)
+    race = replace(race_of(X, y), report=counts.append)
+    choice = race.choose([(rules.AROW(), one_pass)], np.random.RandomState(0))
+    wrong = 0
+    for start, stop in ((41, 51), (51, 61), (61, 72), (72, 82), (82, 92), (92, 103)):
+        learner = Learner(rules.AROW(), one_pass, race.classes, race.rows.n_features)
+        learner.learn(race.rows.part(0, start), race.targets[:start])
+        margins, _ = learner.margins(race.rows.part(start, stop))
+        wrong += int(((margins > 0) != (race.targets[start:stop] > 0)).sum())
+    assert wrong > 0
+    assert choice.field[0].loss == pytest.approx(wrong / 62)
+    assert choice.rows == 62
+    assert sum(counts) == 92  # each row once, the last tenth not at all
+
+
+def test_in_one_pass_of_many_rows_the_last_two_tenths_judge():
+    X = sparse.csr_matrix(np.ones((20_010, 1), np.float32))
+    folds = race_of(X, np.resize([-1.0, 1.0], 20_010))._tenths()
+    assert [(fold.learned.sum(), fold.judging.sum()) for fold in folds] == [(16_008, 2001), (2001, 2001)]
 
 
 def test_every_row_judges_once_if_they_are_few_and_a_fifth_does_if_they_are_many():
