@@ -42,6 +42,7 @@ KERNEL_PARTS = [
     "_binary_row.pxd",
     "_calibration.pxd",
     "_cells.pxd",
+    "_checks.h",
     "_exact_labels.pxi",
     "_forgetting.pxd",
     "_gradient_scores.h",

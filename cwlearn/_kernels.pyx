@@ -351,13 +351,12 @@ def check_rows(
             if stop == start:
                 squares[row] = 0
                 continue
-            if not columns_rise(&indices[start], stop - start):
+            if not check_row(&indices[start], &values[start], stop - start, &squares[row]):
                 canonical = False
                 if not columns_exist(&indices[start], stop - start, n_features):
                     break
             elif not (indices[start] >= 0 and indices[stop - 1] < n_features):
                 break
-            squares[row] = squared_length(&values[start], stop - start)
         else:
             row = -1
         as_before(before)

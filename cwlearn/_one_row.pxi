@@ -1,5 +1,16 @@
 """One row by itself, for callers to whom microseconds matter: a part of `_kernels.pyx`."""
 
+cdef extern from "_checks.h":
+    bint CHECKS_AT_ONCE "CWLEARN_CHECKS_AT_ONCE"
+    bint check_floats "cwlearn_check_float_int32_t" (
+        const int32_t* columns, const float* values, Py_ssize_t n, double* square) noexcept nogil
+    bint check_floats_of_long "cwlearn_check_float_int64_t" (
+        const int64_t* columns, const float* values, Py_ssize_t n, double* square) noexcept nogil
+    bint check_doubles "cwlearn_check_double_int32_t" (
+        const int32_t* columns, const double* values, Py_ssize_t n, double* square) noexcept nogil
+    bint check_doubles_of_long "cwlearn_check_double_int64_t" (
+        const int64_t* columns, const double* values, Py_ssize_t n, double* square) noexcept nogil
+
 
 cdef inline bint columns_rise(const index_t* columns, Py_ssize_t n) noexcept nogil:
     """Whether each column is larger than the one before it."""
@@ -8,6 +19,22 @@ cdef inline bint columns_rise(const index_t* columns, Py_ssize_t n) noexcept nog
     for k in range(1, n):
         disordered |= columns[k] <= columns[k - 1]
     return not disordered
+
+
+cdef inline bint check_row(
+    const index_t* columns, const floating* values, Py_ssize_t n, double* square,
+) noexcept nogil:
+    """Whether each column is larger than the one before it; `square` becomes the squared length of the row."""
+    if not CHECKS_AT_ONCE:
+        square[0] = squared_length(values, n)
+        return columns_rise(columns, n)
+    if floating is float:
+        if index_t is int32_t:
+            return check_floats(columns, values, n, square)
+        return check_floats_of_long(columns, values, n, square)
+    if index_t is int32_t:
+        return check_doubles(columns, values, n, square)
+    return check_doubles_of_long(columns, values, n, square)
 
 
 cdef inline bint columns_exist(const index_t* columns, Py_ssize_t n, int64_t n_features) noexcept nogil:

@@ -120,9 +120,10 @@ class Learner(Model):
             except TypeError:  # numbers among strings have no order
                 number_of = {label: number for number, label in enumerate(self.classes.tolist())}
                 numbers = np.array([number_of.get(label, 0) for label in labels.tolist()], np.int64)
+            unknown = np.asarray(self.classes[numbers] != labels)
         else:
-            numbers = (labels == self.classes[1]).astype(np.int64)  # much faster than a search
-        unknown = np.asarray(self.classes[numbers] != labels)
+            second = np.asarray(labels == self.classes[1])  # much faster than a search
+            numbers, unknown = second.astype(np.int64), ~(second | np.asarray(labels == self.classes[0]))
         if unknown.any():
             row = int(np.flatnonzero(unknown)[0])
             raise DataError(f"label {plain(labels[row])!r} is not one of the labels {self._listed_classes()}", row=row)

@@ -72,16 +72,14 @@ class Classifier(ClassifierMixin, OnlineEstimator, OneRowClassifier):  # type: i
             warn_of_unsolved(learner.statistics["unsolved"] - unsolved)
 
     def _classes_in(self, y: NDArray[Any]) -> NDArray[Any]:
-        """Find the labels in y, sorted.  Two labels are found by comparisons, which is much faster than a sort."""
+        """Find the labels in y, sorted."""
         check_typed(y)
-        others = y[y != y[:1]] if len(y) else y
-        if not len(others):
-            raise ValueError(f"two labels are needed to learn a classifier, found one class: {y[:1].tolist()}")
         try:
-            two = not (others != others[0]).any()
-            labels: NDArray[Any] = np.unique(np.array([y[0], others[0]], y.dtype) if two else y)
+            labels = _distinct(y)
         except TypeError:
             raise ValueError(f"{EXPECTED}; found {list(set(y.tolist()))[:5]}") from None
+        if len(labels) < 2:
+            raise ValueError(f"two labels are needed to learn a classifier, found one class: {labels.tolist()}")
         # Show scikit-learn a few labels, fractions first: it would complain that all of them are too many.
         odd = labels[labels != np.floor(labels)] if labels.dtype.kind == "f" else labels[:0]
         with np.errstate(invalid="ignore"):  # scikit-learn converts them to integers, and refuses those that are none
@@ -231,3 +229,18 @@ class LogisticDistribution(Classifier):
         """
         rows = self._rows(X)
         return self._fitted.label_distribution(*self._fitted.margins(rows))
+
+
+def _distinct(y: NDArray[Any]) -> NDArray[Any]:
+    """The labels in y, sorted.  One or two are found by comparisons, which is much faster than a sort."""
+    if not len(y):
+        return y
+    if y.dtype.kind in "biu":
+        two = np.array([y.min(), y.max()], y.dtype)
+        found = bool(((y == two[0]) | (y == two[1])).all())
+    else:
+        others = y[y != y[0]]
+        two = np.array([y[0], *others[:1]], y.dtype)
+        found = not (others != two[-1]).any()
+    labels: NDArray[Any] = np.unique(two if found else y)
+    return labels

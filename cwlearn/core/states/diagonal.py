@@ -28,6 +28,7 @@ from cwlearn.native import RoomForOne, learn_alone, learn_rows, margin_rows
 from cwlearn.utils.growable import GrowableArray
 
 LATEST = 2.0**53  # of stamps
+NEW_BYTES_AT_ONCE = 1 << 16
 WEIGHTS_AT_ONCE = 1 << 18  # read from a file, or changed, in one step: a few megabytes
 
 
@@ -79,9 +80,11 @@ class DiagonalState(LinearState):
         if size > old:
             self._check_memory(n_features)
             new_cell = np.repeat(np.array([0, self.prior_variance], self.dtype), self.blocks)
-            whole_cell = np.dtype((np.void, new_cell.nbytes))  # copied as one item: many times as fast as by number
-            cells = self._cells.extended(size).reshape(size, -1).view(whole_cell)
-            cells[old:] = new_cell.view(whole_cell)
+            # Copied as many cells together, which are in the cache: several times as fast as one by one.
+            new_cells = np.tile(new_cell, (max(1, min(size - old, NEW_BYTES_AT_ONCE // new_cell.nbytes)), 1))
+            cells = self._cells.extended(size).reshape(size, -1)[old:]
+            for lines in _slices(size - old, len(new_cells)):
+                cells[lines] = new_cells[: lines.stop - lines.start]
             for array in self._by_mean:
                 array.extended(size)[old:] = 0
             self._set_size(size)  # last, so that an interruption leaves a sound state
