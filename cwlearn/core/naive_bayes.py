@@ -94,14 +94,14 @@ class LabelCounts:
         counts = self._counts[:, seen]
         total = counts.sum(axis=0, dtype=np.float64)
 
-        def weight(label: int) -> NDArray[np.float64]:
+        def computed(label: int) -> NDArray[np.float64]:
             elsewhere = total - counts[label]
             shares: NDArray[np.float64] = (elsewhere + 1) / (elsewhere.sum() + len(seen))
             return -np.log(shares)
 
+        weight: Callable[[int], NDArray[np.float64]] = computed
         if n_labels * len(seen) <= MOST_KEPT:
-            weights = [weight(label) for label in range(n_labels)]
-            weight = weights.__getitem__
+            weight = [computed(label) for label in range(n_labels)].__getitem__
         middle = sum(map(weight, range(n_labels)), np.zeros(len(seen))) / n_labels
         usual_value = self._sums[seen] / total
         square = lead = reach = 0.0
