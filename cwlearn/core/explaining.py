@@ -225,9 +225,9 @@ def explain(
     return Explanation(
         None if first is None else labels[first],
         None if second is None else labels[second],
-        margin,
+        margin + 0.0,  # no -0 is shown
         deviation if known else None,
-        float(amounts[0]),
+        float(amounts[0]) + 0.0,
         deviations[0],
         contributions,
         probability,

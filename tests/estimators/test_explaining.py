@@ -99,6 +99,15 @@ def test_the_baseline_is_the_chance_of_a_row_without_features():
     assert empty.probability == pytest.approx(empty.baseline)
 
 
+def test_a_margin_of_nothing_has_no_sign():
+    texts, labels = ["good film", "bad film", "good plot", "bad plot"], ["pos", "neg", "pos", "neg"]
+    model = TextClassifier(AROWClassifier(fit_intercept=False, random_state=0)).fit(texts, labels)
+    found = model.explain("words that nobody knows")
+    assert found.label == "neg"  # whose margin is the other one's, turned round
+    assert math.copysign(1, found.margin) == math.copysign(1, found.intercept) == 1
+    assert found.summary.startswith("margin +0 ")
+
+
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_evidence_grows_with_what_was_learned_of_a_row(fit_intercept):
     X = sparse.csr_matrix([[1.0, 0, 0], [0, 1.0, 0]] * 20)
