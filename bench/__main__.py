@@ -36,6 +36,7 @@ SUITES = {
     "imbalance": "rare labels: what class weights and thresholds do to recall and F1 (a minute)",
     "query": "labelling curves: rows that a model asks for against random ones (a minute)",
     "noise": "the rule to begin with, its parameter and its epochs, where labels may be wrong (minutes)",
+    "epochs": "epochs='auto' of each class against its usual number of epochs and against ten (minutes)",
     "defaults": "the defaults against the best setting of a grid, on real data",
 }
 MODULES = {"import": "startup"}  # where the name of a suite cannot be that of its module

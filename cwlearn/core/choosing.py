@@ -44,6 +44,9 @@ FEW_LABELS = 8  # with more, a row takes as much longer as there are more
 FEWEST_ROWS = 20  # fewer rows cannot choose
 ROUNDS = {1: 6, 2: 4, 3: 3, 5: 2, 10: 1, 20: 0}  # epochs, and how many candidates go on from there at most
 CLEAR = 2.0  # standard errors of a paired difference that drop a candidate
+# The epochs of a single rule are chosen in little time: half of the rows are enough, if these are many; a fifth of them
+# judges, or more fifths as long as so few rows are learned; and it ends with the second round that brings no gain.
+EPOCHS_ROWS, EPOCHS_FREE, EPOCHS_PATIENCE = 4000, 50_000, 2
 
 
 class Fold(NamedTuple):
@@ -153,6 +156,33 @@ class Race:
             if not racing:
                 break
         return _choice(racers, len(np.concatenate([judge.targets for judge in judges])))
+
+    def choose_epochs(
+        self, rule: Rule, training: Training, random_state: np.random.RandomState, kernel: KernelOptions | None = None
+    ) -> Choice | None:
+        """The best number of epochs for one rule, up to USUAL_EPOCHS or its own usual ones; None if it cannot learn.
+
+        From some ten thousand rows on, choosing and training together take at most 1.6 times as long as USUAL_EPOCHS.
+        """
+        n_rows, shuffle = self.rows.n_rows, training.shuffle
+        most = min(MOST_ROWS, max(n_rows // 2, EPOCHS_ROWS))
+        sample = self._sample(shuffle, random_state, most)._with_few_columns()
+        racer, last = Racer(rule, training), max(USUAL_EPOCHS, rule.default_epochs)
+        rounds = sorted({number for number in ROUNDS if number < last} | {last})
+        n_folds = max(1, min(sample._affordable([racer]), EPOCHS_FREE // (USUAL_EPOCHS * sample.rows.n_rows)))
+        folds = sample._folds(shuffle, random_state)[:n_folds]
+        judges = [sample._taken(fold.judging) for fold in folds]
+        done, seed = 0, int(random_state.randint(2**31 - 1))
+        racer.learners = sample._learners(racer, folds, kernel, {})
+        for number in rounds:
+            orders = [_orders(fold, range(done, number), shuffle, seed) for fold in folds]
+            sample._advance(racer, number, orders, judges)
+            if not racer.learners:
+                return None
+            done = number
+            if rounds.index(number) - rounds.index(racer.best_epochs) >= EPOCHS_PATIENCE:
+                break
+        return _choice([racer], sum(len(judge.targets) for judge in judges))
 
     def _learners(
         self,
@@ -363,5 +393,5 @@ def choose_epochs(race: Race, learner: Learner, random_state: np.random.RandomSt
     if training.epochs != AUTO_EPOCHS:
         return training
     enough = race.rows.n_rows >= FEWEST_ROWS
-    choice = race.choose([(learner.rule, training)], random_state, learner.kernel) if enough else None
+    choice = race.choose_epochs(learner.rule, training, random_state, learner.kernel) if enough else None
     return replace(training, epochs=learner.rule.default_epochs) if choice is None else choice.training

@@ -15,7 +15,7 @@ from cwlearn.core._probabilities import winning_probabilities
 from cwlearn.core.gradient_rules import FTRL, AdaGrad
 from cwlearn.core.parameters import BOOLEAN, CONFIDENCE, NOTHING, POSITIVE, one_of, option
 from cwlearn.core.probabilities import softmax
-from cwlearn.core.rule import AVERAGE, InformedRule, Rule, SecondOrderRule, WeightedRule
+from cwlearn.core.rule import AVERAGE, FEW_EPOCHS, InformedRule, Rule, SecondOrderRule, WeightedRule
 
 AUTO = one_of("auto")
 LOSS = one_of("hinge", "squared_hinge")
@@ -99,6 +99,7 @@ class AROW(InformedRule, AdaptiveRule):
     """
 
     name: ClassVar[str] = "arow"
+    default_epochs: ClassVar[int] = FEW_EPOCHS
     confidence_weight: float = option(
         1.0,
         POSITIVE,
@@ -272,6 +273,7 @@ class Logistic(InformedRule, SecondOrderRule):
     """Logistic regression, online: a Laplace posterior carried from row to row, or plain gradient descent."""
 
     name: ClassVar[str] = "logistic"
+    default_epochs: ClassVar[int] = FEW_EPOCHS
     bayesian: bool = option(True, BOOLEAN, "Keep a posterior over the weights (True) or use plain SGD (False).")
     learning_rate: float | Literal["auto"] = option(
         "auto", POSITIVE | AUTO, f"Step of plain SGD; the posterior has none. 'auto' is 1 {RELATIVE}."
@@ -324,6 +326,7 @@ class Probit(SecondOrderRule):
     """Bayesian probit regression, online: the Gaussian with the moments of the posterior. Graepel et al., ICML 2010."""
 
     name: ClassVar[str] = "probit"
+    default_epochs: ClassVar[int] = FEW_EPOCHS
     beta: float = option(
         1.0, POSITIVE, "Standard deviation of the noise between score and label: larger learns more slowly."
     )

@@ -106,7 +106,7 @@ def choose_by_text(
     if isinstance(random_state, int):  # NumPy loads its generators only now
         random_state = np.random.RandomState(random_state)
     if alone:
-        return race.choose([(rule, training)], random_state)
+        return race.choose_epochs(rule, training, random_state)
     return choose(race, rule.task, training, getattr(rule, "class_weight", None), random_state, how)
 
 

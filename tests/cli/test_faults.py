@@ -343,7 +343,7 @@ def test_a_reader_of_messages_that_goes_away_does_not_stop_a_run(text, tmp_path)
     with os.fdopen(writing, "wb") as nobody:
         outcome = outcome_of("train", text, text, "-m", tmp_path / "m.npz", "-a", "arow", "-v", stderr=nobody)
     assert outcome.status == 0
-    assert model_file.load(tmp_path / "m.npz").statistics["rows"] == 10 * 122
+    assert model_file.load(tmp_path / "m.npz").statistics["rows"] == 5 * 122
 
 
 def test_predictions_before_a_bad_line_are_printed(text, model):

@@ -200,6 +200,54 @@ def test_a_race_keeps_its_budget(budget, epochs, monkeypatch):
     assert most / 4 < sum(counts) <= most
 
 
+def epochs_of(X, y, training=AUTO, rule=None, **more):
+    """The choice of the epochs of one rule, and how many rows it learned."""
+    counts = []
+    race = replace(race_of(X, y), report=counts.append)
+    return race.choose_epochs(rule or rules.AROW(), training, np.random.RandomState(0), **more), sum(counts)
+
+
+def test_epochs_of_one_rule_end_with_the_second_round_without_gain():
+    rounds, ended = (1, 2, 3, 5, 10), set()
+    for seed in range(8):
+        choice, learned = epochs_of(*noise(100, seed))
+        (entry,) = choice.field
+        assert entry.lasted == rounds[min(4, rounds.index(entry.training.epochs) + 2)]
+        assert learned == FOLDS * 80 * entry.lasted
+        ended.add(entry.lasted)
+    assert len(ended) > 1
+    X = sparse.csr_matrix(np.ones((200, 1), np.float32))
+    choice, _ = epochs_of(X, np.resize([1.0, 1.0, -1.0], 200))
+    assert (choice.training.epochs, choice.field[0].lasted) == (1, 3)  # nothing to gain: the fewest
+
+
+@pytest.mark.parametrize(("rule", "last"), [(rules.AROW(), 10), (rules.PassiveAggressive(), 15)], ids=str)
+def test_epochs_of_one_rule_go_up_to_ten_or_the_usual_ones(rule, last, monkeypatch):
+    monkeypatch.setattr(choosing, "EPOCHS_PATIENCE", 9)
+    choice, _ = epochs_of(*random_rows(100), rule=rule)
+    assert choice.field[0].lasted == last
+
+
+def test_epochs_of_many_rows_are_chosen_by_half_of_them_and_one_fold(monkeypatch):
+    monkeypatch.setattr(choosing, "EPOCHS_ROWS", 100)
+    monkeypatch.setattr(choosing, "EPOCHS_FREE", 1000)
+    for n_rows, sampled, folds in ((40, 40, 2), (90, 90, 1), (120, 100, 1), (400, 200, 1)):
+        choice, learned = epochs_of(*noise(n_rows))
+        assert choice.rows == sampled // FOLDS * folds
+        assert learned == folds * (sampled - sampled // FOLDS) * choice.field[0].lasted
+
+
+def test_epochs_of_one_rule_that_cannot_learn_the_rows_are_the_usual_ones(monkeypatch):
+    def learn(*_):
+        raise DataError("cannot be learned")
+
+    monkeypatch.setattr(Race, "_learn", learn)
+    X, y = random_rows(100)
+    assert epochs_of(X, y)[0] is None
+    learner = Learner(rules.NHERD(), AUTO, np.unique(y), X.shape[1])
+    assert choosing.choose_epochs(race_of(X, y), learner, np.random.RandomState(0)).epochs == 10
+
+
 def test_columns_that_do_not_occur_take_no_memory():
     X = sparse.csr_matrix((np.ones(60), (np.arange(60), np.resize([5, 2_000_000], 60))), (60, 2**21))
     race = race_of(X, np.resize([1.0, -1.0], 60))._with_few_columns()

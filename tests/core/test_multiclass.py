@@ -182,7 +182,7 @@ def test_text_gives_the_bits_of_fit(options, words, text):
     model = package.train(text, package.AROWClassifier(**{"random_state": 0, **options}))
     assert bits(model._learner) == expected
     for chunk_bytes in (16, 300):
-        training = Training(**{"random_state": 0, **options})
+        training = Training(**{"random_state": 0, "epochs": 5, **options})
         run = Run([str(text)], rules.AROW(), training, chunk_bytes=chunk_bytes)
         assert bits(run.train()) == expected
 

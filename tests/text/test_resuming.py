@@ -115,7 +115,7 @@ def test_m11_force_goes_on_with_other_parameters_where_that_makes_sense(text, tm
     succeed(*go_on, "--regularization", 3)
     learner = model_file.load(model)
     assert learner.rule.regularization == 3
-    assert learner.statistics["rows"] == 20 * 61
+    assert learner.statistics["rows"] == 10 * 61
     for words in (["-a", "cw"], ["--initial-variance", 0.5], ["--dtype", "float64"]):
         fail(*go_on, *words)
     assert bits(model_file.load(model)) == bits(learner)

@@ -539,7 +539,7 @@ def test_a_line_out_of_the_range_of_the_state_can_be_skipped(text):
         assert outcome.json["rows"] == 4
         assert f"{text}:2: the value of index 1 is out of range" in outcome.err
         assert f"{text}:3:1: label is not a number" in outcome.err
-        assert trained(text, "--on-bad-line", "skip", "--dtype", "float64").statistics["rows"] == 10 * 5
+        assert trained(text, "--on-bad-line", "skip", "--dtype", "float64").statistics["rows"] == 5 * 5
 
 
 def test_x08_a_hashed_text_without_a_bad_line_is_as_wide_as_with_it(text):

@@ -520,15 +520,15 @@ def test_x14_a_model_whose_folder_is_gone_is_saved_elsewhere(where, text, tmp_pa
     why, place = rescued(message, path)
     assert why == "there is no such folder to write to"
     assert place.parent == (working if where == "the working directory" else temporary)
-    assert model_file.load(place).statistics["rows"] == 610
+    assert model_file.load(place).statistics["rows"] == 305
 
 
 def test_x14_a_checkpoint_stays_where_the_model_cannot_be_saved(text, tmp_path, monkeypatch):
     path = tmp_path / "m.npz"
     then_in_the_way(monkeypatch, cli_train, lambda path: path.endswith("checkpoint") or os.mkdir(path))
     _, place = rescued(fail("train", "-a", "arow", text, "-m", path, "--checkpoint", 1e-9), path)
-    assert model_file.load(place).statistics["rows"] == 610
-    assert model_file.load(f"{path}.checkpoint").unfinished["done"] == 610
+    assert model_file.load(place).statistics["rows"] == 305
+    assert model_file.load(f"{path}.checkpoint").unfinished["done"] == 305
 
 
 @pytest.mark.parametrize("name", ["out", "o" * 250 + ".txt", "ö" * 125])
