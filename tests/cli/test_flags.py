@@ -43,6 +43,15 @@ def test_every_flag_says_what_it_is_for_what_it_takes_and_its_default(verb):
             assert float(said[1]) == action.default
 
 
+def test_parameters_of_estimators_that_a_command_has_other_words_for_are_no_flags():
+    for verb in VERBS:
+        names = {name for action in parser_of(verb)._actions for name in action.option_strings}
+        assert not names & {"--warm-start", "--random-state", "--n-features", "--max-memory", "--n-jobs"}
+    train = parser_of("train")
+    assert sum("--shuffle" in action.option_strings for action in train._actions) == 1
+    assert "except with one epoch" in " ".join(train.format_help(everything=True).split())
+
+
 def test_short_flags_mean_the_same_for_every_verb():
     short = {
         (name, action.dest)
