@@ -6,11 +6,13 @@ import argparse
 import re
 import warnings
 
+import numpy as np
 import pytest
 
 from cwlearn.cli.flags import _size_text, checked, flag, rendered, written
 from cwlearn.cli.parser import VERBS, parser_of
-from cwlearn.core.parameters import SIZE
+from cwlearn.core.parameters import COUNT, NOTHING, SIZE, one_of
+from cwlearn.core.text_options import TextOptions
 from cwlearn.errors import DataError, UsageError
 from tests.text_cases import cwlearn, fail
 
@@ -129,3 +131,16 @@ def test_errors_of_every_kind_name_flags(error, model, monkeypatch):
 def test_warnings_name_flags(model, monkeypatch):
     monkeypatch.setattr("cwlearn.cli.inspect.run", lambda arguments: warnings.warn("`max_bad` reached", stacklevel=1))
     assert cwlearn("inspect", model).err == "cwlearn: warning: --max-bad reached\n"
+
+
+def test_alternatives_that_two_checks_share_stand_once_in_their_words_and_form():
+    both = (COUNT | one_of("auto")) | (one_of("auto") | NOTHING)
+    assert (both.words, both.form) == ("a positive integer or 'auto' or None", "N|auto|none")
+    assert [both.read(text) for text in ("3", "auto", "none")] == [3, "auto", None]
+
+
+def test_options_of_texts_are_tuples_of_integers_however_they_were_given():
+    options = TextOptions(ngram_range=[np.int64(1), 3], fields=["a"], stop_words=["the"])
+    assert (options.ngram_range, options.fields, options.stop_words) == ((1, 3), ("a",), ("the",))
+    assert [type(number) for number in options.ngram_range] == [int, int]
+    assert options == TextOptions(ngram_range=(1, 3), fields=("a",), stop_words=("the",))

@@ -375,6 +375,31 @@ def test_data_that_a_cluster_loses_are_sent_again_or_are_an_error(base, monkeypa
     assert tried == ([None] if base is None else [*range(1, cluster.ATTEMPTS + 1)])
 
 
+def test_workers_that_cannot_be_asked_for_their_versions_are_an_error():
+    from cwlearn.parallel import cluster
+
+    class Without:
+        def run(self, function):
+            raise ModuleNotFoundError("No module named 'cwlearn'")
+
+    with pytest.raises(OSError, match=r"^the workers cannot import cwlearn: No module named 'cwlearn'$"):
+        cluster._check_versions(Without())
+
+
+def test_d03_a_task_that_kills_its_workers_is_named(monkeypatch):
+    from distributed.scheduler import KilledWorker
+
+    from cwlearn.parallel import cluster
+
+    def die(*words):
+        raise KilledWorker("learn part-3.svm-0123456789abcdef", None, 4)
+
+    for name, value in (("DaskEngine", id), ("train", die), ("count_threads", id), ("_check_versions", id)):
+        monkeypatch.setattr(cluster, name, value)
+    with pytest.raises(OSError, match=r"died again and again in the task 'learn part-3\.svm': is there enough memory"):
+        cluster.train_on_cluster(None, [], None, None)
+
+
 def test_threads_do_not_need_dask(files):
     code = """
 import sys

@@ -2,7 +2,6 @@
 
     python -m tests.proof.sanitized pytest [ARGUMENTS]          the tests, built by gcc with ASan and UBSan
     python -m tests.proof.sanitized fuzz TARGET [ARGUMENTS]     the fuzzer, built by clang, guided by coverage
-    python -m tests.proof.sanitized threads MODULE [ARGUMENTS]  a module such as pytest, built by gcc with TSan
 
 `--build FOLDER` before these words keeps the copy there, and takes it as it is the next time.
 """
@@ -23,10 +22,9 @@ CHECKED = "-fno-wrapv -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g
 ASAN = "detect_leaks=0:exitcode=99:allocator_may_return_null=1"
 QUICK = "malloc_context_size=1:quarantine_size_mb=1:max_malloc_fill_size=64"  # for the fuzzer, which allocates a lot
 UBSAN = "print_stacktrace=1:halt_on_error=1"
-TSAN = "die_after_fork=0:exitcode=66:history_size=4"  # it only sees what is compiled here: Python's own locks are calls
 
 
-def _gcc(*sanitizers: str) -> tuple[dict[str, str], str]:
+def gcc(*sanitizers: str) -> tuple[dict[str, str], str]:
     """Variables for the build, and what must be loaded before anything else."""
     flags = f"-fsanitize={','.join(sanitizers)}"
     names = {"address": "asan", "undefined": "ubsan", "thread": "tsan"}
@@ -52,28 +50,26 @@ def _clang() -> tuple[dict[str, str], str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=Path, metavar="FOLDER")
-    parser.add_argument("what", choices=["pytest", "fuzz", "threads"])
+    parser.add_argument("what", choices=["pytest", "fuzz"])
     parser.add_argument("words", nargs=argparse.REMAINDER)
     arguments = parser.parse_args()
-    sanitizers = {"pytest": ("address", "undefined"), "threads": ("thread",)}
-    variables, preloaded = _clang() if arguments.what == "fuzz" else _gcc(*sanitizers[arguments.what])
-    words = {"pytest": ["pytest", "-p", "no:cacheprovider"], "fuzz": ["tests.proof.fuzz"], "threads": []}
+    variables, preloaded = gcc("address", "undefined") if arguments.what == "pytest" else _clang()
+    modules = {"pytest": ["pytest", "-p", "no:cacheprovider"], "fuzz": ["tests.proof.fuzz"]}[arguments.what]
     with build(arguments.build, variables) as folder:
         environment = {
             **os.environ,
             "ASAN_OPTIONS": ASAN if arguments.what == "pytest" else f"{ASAN}:{QUICK}",
             "UBSAN_OPTIONS": UBSAN,
-            "TSAN_OPTIONS": TSAN,
             "PYTHONPATH": str(folder),
             "LD_PRELOAD": preloaded,
         }
-        # The fuzzer has only arrays to monitor, and no time to monitor all other objects.
-        if arguments.what == "pytest":
+        if (
+            arguments.what == "pytest"
+        ):  # the fuzzer has only arrays to monitor, and no time to monitor all other objects
             environment["PYTHONMALLOC"] = "malloc"
-        # TSan keeps its notes at fixed addresses, which must be free.
-        fixed = ["setarch", "--addr-no-randomize"] if arguments.what == "threads" else []
-        command = [*fixed, sys.executable, "-m", *words[arguments.what], *arguments.words]
-        return subprocess.run(command, cwd=folder, env=environment).returncode
+        return subprocess.run(
+            [sys.executable, "-m", *modules, *arguments.words], cwd=folder, env=environment
+        ).returncode
 
 
 if __name__ == "__main__":
