@@ -199,7 +199,7 @@ def kept_fields_of(batch: Batch, answers: Answers) -> list[dict[str, Any]] | Non
 
 def in_order(places: Sequence[int], lines: Sequence[str]) -> list[str]:
     """Lines in the order of their places in the text."""
-    return [lines[number] for number in np.argsort(places, kind="stable").tolist()]
+    return [lines[number] for number in np.argsort(places).tolist()]
 
 
 def write_lines(file: IO[bytes], lines: Sequence[str]) -> None:

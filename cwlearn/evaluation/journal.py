@@ -15,8 +15,10 @@ from cwlearn.core.parameters import is_integer, is_number
 from cwlearn.errors import DataError
 from cwlearn.evaluation.comparison import Comparison
 from cwlearn.evaluation.trials import Key, Outcome
+from cwlearn.utils.atomic_file import open_in_place
 from cwlearn.utils.regular_file import open_regular
 
+OPENED = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
 LINE_BYTES, ROW_BYTES = 1 << 20, 32  # the longest line of a journal, and what each row that it names may add
 
 
@@ -36,7 +38,7 @@ class Journal:
             self._take(path, whole.split(b"\n")[:-1], identity, comparison)
         elif not _line(identity).startswith(content):
             raise DataError("not the journal of a comparison", path)
-        self._file = open(path, "r+b" if content else "wb")  # noqa: SIM115  closed by `close`
+        self._file = os.fdopen(open_in_place(path, OPENED), "r+b")
         self._file.truncate(len(whole))
         self._file.seek(len(whole))
         if not whole:

@@ -41,7 +41,7 @@ def _parts(scorer: Scorer) -> Iterator[str]:
     for name, value in settings.items():
         yield f"const {name} = {value if isinstance(value, int) else decimals(value)[0]};"
     numbers = "Float32Array" if settings["FLOAT32"] else "Float64Array"
-    yield f"const labels = {json.dumps(scorer.labels)};"
+    yield f"const labels = {_strings(scorer.labels)};"
     yield _array("Float64Array", "columns", [*map(str, scorer.columns.tolist())])
     yield _array(numbers, "means", decimals(scorer.means))
     yield _array("Float64Array", "intercept", decimals(scorer.intercept))
@@ -53,7 +53,12 @@ def _parts(scorer: Scorer) -> Iterator[str]:
         ranges = [str(code) for pair in getattr(tables, name) for code in pair]
         yield _array("Uint32Array", "words_" if name == "words" else name, ranges)
     yield f"const folds = new Map([\n{in_lines(json.dumps(pair, separators=(',', ':')) for pair in tables.folds)}]);"
-    yield f"const stopWords = new Set({json.dumps(list(options.stop_words or ()) if options else [])});"
+    yield f"const stopWords = new Set({_strings(list(options.stop_words or ()) if options else [])});"
+
+
+def _strings(texts: list[str]) -> str:
+    """Plain ASCII, without anything that would end the script of a page that has this source in it."""
+    return json.dumps(texts).replace("<", "\\u003c")
 
 
 def _array(kind: str, name: str, numbers: list[str]) -> str:

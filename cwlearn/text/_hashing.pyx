@@ -75,6 +75,7 @@ cdef enum:
     CODE_POINTS = 0x110000
     PAGE = 256                # code points in a page of the tables
     EXPANSION_ROOM = 1 << 19  # bytes; those of Unicode 16 take less than a quarter of it
+    EMPTY_EXPANSION = 1       # its place
     IS_WORD = 1               # flags of a code point, as `\w` and `\s` of the interpreter's `re` see it
     IS_SPACE = 2
     SIGMA = 0x3A3

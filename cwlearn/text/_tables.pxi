@@ -24,7 +24,7 @@ cdef class Tables:
         self.published = <uint8_t*> calloc(CODE_POINTS // PAGE, 1)
         if self.flags == NULL or self.replacements == NULL or self.expansions == NULL or self.published == NULL:
             raise MemoryError
-        self.expanded = 2                    # 0 stands for none; at 1 is the empty one
+        self.expanded = EMPTY_EXPANSION + 1  # 0 stands for none; the empty one is a length of 0
 
     def __dealloc__(self):
         free(self.flags)
@@ -56,14 +56,16 @@ cdef class Tables:
                 self.replacements[first + k] = replacements[k]
                 continue
             text = replacements[k]
-            place = self.expanded if text else 1
+            if not text:                     # other pages have it, too, and may be in use: it is not written again
+                self.replacements[first + k] = -EMPTY_EXPANSION
+                continue
+            place = self.expanded
             if len(text) > 255 or place + len(text) + 1 > EXPANSION_ROOM:
                 raise MemoryError("Unicode has grown: the room for what its characters become is too small")
             self.expansions[place] = <uint8_t> len(text)
             memcpy(self.expansions + place + 1, PyBytes_AS_STRING(text), len(text))
             self.replacements[first + k] = <int32_t> -place
-            if text:
-                self.expanded += len(text) + 1
+            self.expanded += len(text) + 1
         cwlearn_publish(self.published + page)
 
 

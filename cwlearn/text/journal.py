@@ -20,6 +20,7 @@ from cwlearn.core.journal_mark import JournalMark
 from cwlearn.errors import DataError, shown
 from cwlearn.text._svmlight import PADDING
 from cwlearn.text.sources import Source
+from cwlearn.utils.atomic_file import open_in_place
 from cwlearn.utils.lock_file import try_lock
 
 HASHED_AT_ONCE = 1 << 20  # bytes
@@ -49,7 +50,7 @@ class Journal:
                 f"or begin another with `new_journal`",
                 path,
             )
-        descriptor = os.open(path, OPENED | os.O_CREAT, 0o666)
+        descriptor = open_in_place(path, OPENED | os.O_CREAT)
         journal = cls(path, descriptor)
         try:
             journal._check_file()

@@ -87,6 +87,28 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         target.check_replaceable()
 
 
+def open_in_place(path: str | os.PathLike[str], flags: int, mode: int = 0o666) -> int:
+    """Open a file that is written where it is, such as a journal; return its descriptor.
+
+    As in `replaced_file`, links and files of other users are refused where these could have put them.
+    """
+    with _errors_name(path):
+        folder, name = _open_folder_of(os.fspath(path))
+        try:
+            descriptor = os.open(name, flags | NO_LINK, mode, dir_fd=folder)
+            try:
+                open_to_all = stat.S_IWOTH | stat.S_ISVTX
+                if folder is not None and _is_foreign(os.fstat(descriptor), os.fstat(folder), open_to_all):
+                    what = "the file there is another user's, in a folder that all may write to"
+                    raise OSError(errno.EACCES, f"{what}: it is not written to")
+            except BaseException:
+                os.close(descriptor)
+                raise
+            return descriptor
+        finally:
+            _close(folder)
+
+
 def new_file_like(path: str, folder: str) -> str:
     """Create an empty file in `folder` that only this user can read, named after `path`; return its path."""
     new_path = os.path.join(os.path.abspath(folder), _unique_name_like(path))

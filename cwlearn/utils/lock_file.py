@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -40,6 +42,9 @@ def _locked(path: str) -> int:
     while True:
         descriptor = os.open(path, OPENED, 0o644)
         try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:  # another name of it would lose what it has
+                raise OSError(errno.EINVAL, "not a lock file, which has one name and is a regular file", path)
             if not try_lock(descriptor):
                 raise HeldError(path, os.read(descriptor, 20).decode("ascii", "replace").strip())
             with suppress(FileNotFoundError):

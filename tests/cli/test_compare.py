@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pytest
 
+from cwlearn.cli import compare
 from cwlearn.cli.common import feature_names
 from cwlearn.cli.data_sets import short_name
 from tests.text_cases import fail, random_text, succeed
@@ -40,6 +41,11 @@ def test_compare_on_the_command_line(texts, tmp_path):
     }
     for entry in report["results"]:
         assert entry["error"] == pytest.approx(np.mean(entry["errors"]))
+        assert 0 < entry["training_seconds"] < 60
+        assert (
+            set(entry["p_values"]) == set(entry["corrected_p_values"]) == {"cw", "arow", "svm"} - {entry["algorithm"]}
+        )
+        assert all(entry["corrected_p_values"][other] >= p for other, p in entry["p_values"].items())
         if entry["algorithm"] == "svm":
             assert entry["calibration_error"] is entry["calibration_error_before"] is None
         else:
@@ -76,6 +82,12 @@ def test_the_table_shows_intervals_and_marks_what_does_not_differ_clearly(texts)
 )
 def test_compare_refuses_bad_flags(texts, flags, message, status):
     assert message in fail("compare", texts[0], *flags, status=status)
+
+
+@pytest.mark.parametrize("flag", ["--report", "--journal"])
+def test_a_file_that_cannot_be_written_is_known_before_the_data_are_read(flag, texts, monkeypatch):
+    monkeypatch.setattr(compare, "read", None)
+    assert "there is no such folder to write to" in fail("compare", texts[0], flag, "/nowhere/r.html")
 
 
 def test_files_of_a_comparison_do_not_overwrite_each_other(texts, tmp_path):

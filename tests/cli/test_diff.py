@@ -70,11 +70,14 @@ def test_a_model_does_not_differ_from_itself(models, tmp_path):
 def test_models_of_different_size_and_of_several_labels_are_compared(tmp_path):
     paths = []
     for size in (3, 5):
-        X, y = np.eye(size), np.arange(size) % 3
+        X, y = size * np.eye(size), np.arange(size) % 3
         AROWClassifier(random_state=0).partial_fit(X, y, classes=[0, 1, 2]).save(tmp_path / f"{size}.npz")
         paths.append(tmp_path / f"{size}.npz")
     facts = json.loads(succeed("diff", *paths, "--json", "--top", 50).out)
-    assert {item["feature"] for item in facts["weights"]} >= {3, 4}
+    assert {item["feature"] for item in facts["weights"]} == {None, 0, 1, 2, 3, 4}
+    assert {(item["feature"] is None, item["name"] == "(intercept)") for item in facts["weights"]} == {
+        (True, True), (False, False)
+    }  # fmt: skip
     assert {item["label"] for item in facts["weights"]} == {"0", "1", "2"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -11,12 +12,14 @@ import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from cwlearn import AROWClassifier, AROWRegressor, KernelAROWClassifier, TextClassifier
-from cwlearn.core.explaining import percent
+from cwlearn.cli.explain import LONGEST, _colored_document, uses_color
+from cwlearn.core.explaining import Piece, percent
 from tests.text_cases import fail, succeed
 
 TEXTS = ["Win a FREE prize now", "minutes of the budget meeting", "free cash, click now", "lunch with the team?"]
@@ -155,6 +158,42 @@ def test_words_are_coloured_on_a_terminal_only(model, data):
     assert "\\x1b[31m" in colored  # that of the document, escaped
     assert "\x1b" not in plain
     assert "\x1b" not in succeed(*words).out
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "environment", "expected"),
+    [
+        (Terminal, {}, True),
+        (Terminal, {"TERM": "xterm"}, True),
+        (Terminal, {"NO_COLOR": ""}, True),
+        (Terminal, {"NO_COLOR": "1"}, False),
+        (Terminal, {"TERM": "dumb"}, False),
+        (io.StringIO, {"TERM": "xterm"}, False),
+    ],
+)
+def test_who_wants_colours(stream, environment, expected, monkeypatch):
+    for name in ("NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "stdout", stream())
+    assert uses_color() == expected
+
+
+def colored(*pieces):
+    return [*_colored_document(SimpleNamespace(pieces=[Piece(*piece) for piece in pieces]))]
+
+
+def test_colours_tell_for_and_against_and_how_much():
+    found = colored(("free", 2.0), ("\r\n", None), ("a\tb", 0.49), ("cash", -0.5), ("!", 0.0))
+    assert found == [("free", "1;32"), (" ", ""), ("a b", "32"), ("cash", "1;31"), ("!", "")]
+    found = colored(("x" * (LONGEST - 1), 1.0), ("yz", -1.0), ("w", 1.0))
+    assert found == [("x" * (LONGEST - 1), "1;32"), ("y", "1;31"), (" ...", "")]
 
 
 def test_rows_of_numbers_have_names_and_regressions_have_no_label(tmp_path):

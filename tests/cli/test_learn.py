@@ -11,6 +11,7 @@ import tempfile
 
 import pytest
 
+from cwlearn.cli import learn
 from cwlearn.core import model_file
 from tests.cli.test_line_by_line import LINES, TEXTS, trained
 from tests.proof.kills import bits
@@ -168,6 +169,47 @@ def test_u17_a_line_of_the_rest_that_was_damaged_is_an_error_with_its_place(mode
         file.write('{"text": "nothing"}\n')
     error = refused(model, journal)
     assert f"{journal}:5: a line without a label. The journal was damaged or changed" in error
+    journal.write_text("".join(f"{line}\n" for line in [*LINES["jsonl"], '{"text": ', *LINES["jsonl"]]))
+    assert f"{journal}:5:" in refused(model, journal)
+
+
+def test_the_end_says_how_many_lines_were_answered_learned_and_bad(model, journal):
+    lines = [*LINES["jsonl"], UNLABELLED["jsonl"], "{", '{"text": "a", "label": "eggs"}']
+    outcome = learned("-m", model, "--journal", journal, lines=lines)
+    assert outcome.err.splitlines()[-1] == f"cwlearn: {model}: 5 answers, 4 lines learned, 2 bad lines"
+    outcome = learned("-m", model, "--journal", journal, lines=lines[:5])
+    assert outcome.err == f"cwlearn: {model}: 5 answers, 4 lines learned\n"
+    assert learned("-q", "-m", model, "--journal", journal, lines=lines[:5]).err == ""
+
+
+@pytest.mark.parametrize("with_journal", [False, True])
+def test_a_model_that_cannot_be_written_meanwhile_is_a_warning_that_names_the_journal(
+    with_journal, model, journal, monkeypatch
+):
+    words = ["--journal", journal] if with_journal else []
+    assert learned("-m", model, *words, lines=[]).status == 0
+    before = model_file.load(model).statistics["rows"]
+    fails = iter([OSError("no room")])
+    original = model_file.save
+
+    def save(*words):
+        for error in fails:
+            raise error
+        original(*words)
+
+    monkeypatch.setattr(model_file, "save", save)
+    monkeypatch.setattr(learn, "save_model", save)
+    outcome = learned("-m", model, *words, "--interval", 1e-9, lines=LINES["jsonl"])
+    assert outcome.status == 0
+    kept = f"; {journal} has all that was learned" if with_journal else ""
+    assert outcome.err.splitlines()[0] == f"cwlearn: warning: the model was not written: no room{kept}"
+    assert model_file.load(model).statistics["rows"] == before + 4
+
+
+def test_a_model_of_documents_does_not_learn_rows_of_numbers(model):
+    before = model.read_bytes()
+    assert "documents" in explained(learned("-m", model, "--format", "svmlight", lines=["1 1:1"]).err)
+    assert model.read_bytes() == before
 
 
 def test_u17_other_formats_do_not_go_into_one_journal(model, journal, tmp_path):

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from cwlearn.cli import answers
 from cwlearn.text.chunks import ChunkReader
 from cwlearn.text.sources import Source
 from tests.text_cases import command, fail, outcome_of, succeed
@@ -190,3 +191,37 @@ def test_flags_of_answers_that_do_not_fit_are_refused(words, what, documents):
 def test_fields_of_lines_without_names_cannot_be_kept(tmp_path):
     data, model = trained("svmlight", tmp_path)
     assert "--keep is for JSON lines and CSV, found svmlight" in fail("predict", data, "-m", model, "--keep", "id")
+
+
+def test_numbers_beside_a_prediction_have_their_names_in_json(documents, tmp_path):
+    path, model, _ = documents
+    _, columns, *lines = (
+        succeed("predict", path, "-m", model, "--margin").out.replace("dark\\nblue", "blue").splitlines()
+    )
+    first = json.loads(succeed("predict", path, "-m", model, "--margin", "--jsonl").out.splitlines()[0])
+    assert [*first["margins"]] == ["dark\nblue", "green", "red"]
+    numbers = [value for pair in first["margins"].values() for value in (pair["mean"], pair["variance"])]
+    assert numbers == pytest.approx([*map(float, columns.split()[1:])], rel=1e-8)
+    assert len(lines) == 11
+    data = tmp_path / "data.svm"
+    data.write_text("".join(f"{number} 1:{number}\n" for number in range(8)))
+    succeed("train", data, "-m", tmp_path / "r.npz", "--task", "regression")
+    deviation = float(succeed("predict", data, "-m", tmp_path / "r.npz", "--std").out.splitlines()[3].split()[1])
+    found = json.loads(succeed("predict", data, "-m", tmp_path / "r.npz", "--std", "--jsonl").out.splitlines()[3])
+    assert found == {"prediction": found["prediction"], "deviation": pytest.approx(deviation, rel=1e-8)}
+    assert found["deviation"] > 0
+
+
+@pytest.mark.parametrize("flag", ["--proba", "--margin", "--top=1"])
+def test_scores_of_many_rows_become_text_a_part_at_a_time(flag, documents, monkeypatch):
+    path, model, records = documents
+    expected = succeed("predict", path, "-m", model, flag).out
+    monkeypatch.setattr(answers, "LINES_AT_ONCE", 6)  # scores of three labels
+    sizes, original = [], answers.Answers.numbers
+    monkeypatch.setattr(
+        answers.Answers,
+        "numbers",
+        lambda self, model, rows, *words: (sizes.append(rows.n_rows), original(self, model, rows, *words))[1],
+    )
+    assert succeed("predict", path, "-m", model, flag).out == expected
+    assert sizes == [2] * (len(records) // 2)

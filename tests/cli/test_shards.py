@@ -46,6 +46,15 @@ def test_regression_and_several_labels_with_workers(tmp_path):
     assert len(model_file.load(tmp_path / "l.npz").classes) > 2
 
 
+def test_words_of_documents_are_named_by_their_columns_with_workers(tmp_path):
+    paths = [tmp_path / f"{number}.jsonl" for number in range(2)]
+    for path in paths:
+        path.write_text('{"text": "free cash", "label": "spam"}\n{"text": "a lunch", "label": "ham"}\n' * 4)
+    succeed("train", *paths, "-m", tmp_path / "m.npz", "-a", "arow", "--workers", 2, "--hash-bits", 9)
+    weights = succeed("inspect", tmp_path / "m.npz", "--json").json["weights"]
+    assert {"cash", "free", "free cash", "lunch"} == {weight["name"] for weight in weights}
+
+
 def test_regressions_that_are_resumed_with_workers_can_be_loaded(tmp_path):
     rng = np.random.default_rng(0)
     noisy = "".join(f"{50 * rng.standard_normal():.3f} 1:{rng.standard_normal():.3f}\n" for _ in range(50))

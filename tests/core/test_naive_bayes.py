@@ -14,6 +14,7 @@ from cwlearn.core import model_file, rules
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.learner import Learner
 from cwlearn.core.merging import check_confidences
+from cwlearn.core.naive_bayes import LabelCounts
 from cwlearn.core.states.base import NONE
 from cwlearn.core.training import FEWEST_ROWS, Plan, Training
 from cwlearn.errors import ModelError
@@ -283,3 +284,8 @@ def test_shards_average_models_of_their_own_priors():
         distributed.fit(AROWClassifier(prior="naive-bayes"), parts)
     model = distributed.fit(AROWClassifier(prior="naive-bayes"), parts, how="l2")
     assert model.prior == "naive-bayes"
+
+
+def test_counts_that_need_too_much_memory_are_refused_before_it_is_taken():
+    with pytest.raises(MemoryError, match="the counts of 1,000,000,000,000 features x 3 labels"):
+        LabelCounts(10**12, 3)

@@ -15,7 +15,7 @@ from cwlearn import (
     PerceptronClassifier,
     TextClassifier,
 )
-from cwlearn.core.queries import Pool, certainty
+from cwlearn.core.queries import Pool, _Told, certainty
 from cwlearn.core.rows import as_rows
 from tests.cases import labelled_rows, random_rows
 
@@ -115,6 +115,18 @@ def test_h19_the_number_of_questions_is_checked(n):
     X, y = random_rows()
     with pytest.raises(ValueError, match="`n` must be a positive integer"):
         AROWClassifier().fit(X, y).query(X, n)
+
+
+@pytest.mark.parametrize("second_order", [True, False])
+def test_columns_that_the_model_does_not_have_count_with_the_prior(second_order):
+    """That just behind its last one, and far beyond."""
+    model = AROWClassifier() if second_order else PerceptronClassifier()
+    model.fit(np.eye(3)[[0, 1, 2] * 5], [0, 1, 0] * 5)
+    rows = [(np.array([0]), np.ones(1)), (np.array([3]), np.ones(1)), (np.array([1, 10**12]), np.ones(2))]
+    told = _Told(model._learner, rows)
+    state = model._learner.state
+    known = state.variance[1:3] if second_order else np.ones(2)
+    assert told._variance == pytest.approx([known[0], known[1], 1.0, 1.0])
 
 
 def test_numbers_of_any_size_are_compared():

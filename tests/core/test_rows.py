@@ -158,6 +158,15 @@ def test_other_formats_are_checked_before_scipy_converts_them(make):
 @pytest.mark.parametrize("kind", ["csc", "coo", "lil", "dok", "bsr", "dia"])
 def test_c22_other_formats_give_the_same_rows(kind):
     same(as_rows(good().asformat(kind), FLOAT32), as_rows(good(), FLOAT32))
+    for X in (good()[:3], good()[:, :3], good()[:1], good()[:, :1]):
+        same(as_rows(X.asformat(kind), FLOAT32), as_rows(X.tocsr(), FLOAT32))
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "lil", "dok"])
+@pytest.mark.parametrize("shape", [(3, 0), (0, 3), (0, 0)])
+def test_c20_c21_matrices_without_rows_or_columns_are_rows(kind, shape):
+    rows = as_rows(sparse.csr_matrix(shape).asformat(kind), FLOAT32)
+    assert (rows.n_rows, rows.n_features, len(rows.values)) == (*shape, 0)
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.bool_, np.int64, np.float32, np.float64])

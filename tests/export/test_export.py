@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import sys
 
 import numpy as np
 import pytest
 
-from cwlearn import KernelAROWClassifier
+from cwlearn import AROWClassifier, KernelAROWClassifier
 from cwlearn.core import model_file
 from cwlearn.core.calibration import Calibration
 from cwlearn.export.c_source import c_source
@@ -100,6 +101,23 @@ def test_rows_of_numbers_are_scored_as_the_model_scores_them(labels, algorithm, 
 
 
 @needs_gcc
+def test_no_label_or_word_ends_the_script_or_the_comment_that_it_is_in(tmp_path):
+    labels = ["</script><script>alert(1)</script>", '*/ "??/\n\u2028', "<!--"]
+    model = AROWClassifier(random_state=0).fit(np.eye(3), labels)
+    model.save(tmp_path / "m.npz")
+    for kind in ("js", "c"):
+        succeed("export", tmp_path / "m.npz", "--to", kind, "-o", tmp_path / f"m.{kind}")
+    source = (tmp_path / "m.js").read_text("ascii")
+    (line,) = [line for line in source.splitlines() if line.startswith("const labels = ")]
+    assert json.loads(line.removeprefix("const labels = ").removesuffix(";")) == sorted(labels)
+    assert "</script" not in source
+    assert "<!--" not in source
+    texts = (tmp_path / "m.c").read_text("ascii").partition("cwlearn_labels[] = {")[2].partition("}")[0]
+    found = [ast.literal_eval(f"b{text}").decode() for text in texts.strip().split(",\n")]
+    assert found == sorted(labels)
+    assert "?" not in texts
+
+
 @needs_node
 def test_random_models_of_texts_agree_in_c_and_in_javascript():
     report = compare(documents=60, seed=11, models=1)

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import CancelledError
 
 import joblib
 import numpy as np
@@ -320,6 +321,83 @@ def test_d03_workers_that_die_again_and_again_are_an_error_that_names_the_task(f
         pytest.raises(OSError, match=r"died again and again in the task 'die .*part-"),
     ):
         distributed.fit(package.AROWClassifier(), files[:2], own, labels=[-1, 1])
+
+
+def test_a_client_of_the_command_line_is_nobody_elses(client):
+    from distributed.client import _get_global_client
+
+    from cwlearn.parallel import cluster
+
+    before = _get_global_client()
+    with cluster.connected(client.scheduler.address) as other:
+        assert other is not client
+        assert _get_global_client() is before
+        assert cluster.count_threads(other) == cluster.count_threads(client)
+
+
+def test_a_cluster_without_workers_is_an_error_after_a_while():
+    from cwlearn.parallel import cluster
+
+    class Nobody:
+        def wait_for_workers(self, count, timeout=None):
+            assert (count, timeout) == (1, cluster.TIMEOUT)
+            raise TimeoutError
+
+    with pytest.raises(OSError, match=r"^the Dask cluster has no workers \(\d+s? waited\)$"):
+        cluster.count_threads(Nobody())
+
+
+@pytest.mark.parametrize("base", [None, "a model"])
+def test_data_that_a_cluster_loses_are_sent_again_or_are_an_error(base, monkeypatch):
+    from cwlearn.parallel import cluster
+
+    class Engine:
+        def __init__(self, client):
+            pass
+
+    class Losing:
+        sent = 0
+
+        def scatter(self, what, *, broadcast, hash):
+            assert (what, broadcast, hash) == ("a model", True, False)  # a copy with each worker
+            self.sent += 1
+            return self.sent
+
+    def lose(engine, shards, plan, sharing, scattered, report):
+        tried.append(scattered)
+        raise CancelledError("gone")
+
+    tried, client = [], Losing()
+    for name, value in (("DaskEngine", Engine), ("train", lose), ("count_threads", id), ("_check_versions", id)):
+        monkeypatch.setattr(cluster, name, value)
+    with pytest.raises(OSError, match=r"^the cluster has lost data that it needs to go on: gone"):
+        cluster.train_on_cluster(client, [], None, None, base)
+    assert tried == ([None] if base is None else [*range(1, cluster.ATTEMPTS + 1)])
+
+
+def test_workers_that_cannot_be_asked_for_their_versions_are_an_error():
+    from cwlearn.parallel import cluster
+
+    class Without:
+        def run(self, function):
+            raise ModuleNotFoundError("No module named 'cwlearn'")
+
+    with pytest.raises(OSError, match=r"^the workers cannot import cwlearn: No module named 'cwlearn'$"):
+        cluster._check_versions(Without())
+
+
+def test_d03_a_task_that_kills_its_workers_is_named(monkeypatch):
+    from distributed.scheduler import KilledWorker
+
+    from cwlearn.parallel import cluster
+
+    def die(*words):
+        raise KilledWorker("learn part-3.svm-0123456789abcdef", None, 4)
+
+    for name, value in (("DaskEngine", id), ("train", die), ("count_threads", id), ("_check_versions", id)):
+        monkeypatch.setattr(cluster, name, value)
+    with pytest.raises(OSError, match=r"died again and again in the task 'learn part-3\.svm': is there enough memory"):
+        cluster.train_on_cluster(None, [], None, None)
 
 
 def test_threads_do_not_need_dask(files):

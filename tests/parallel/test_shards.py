@@ -348,3 +348,19 @@ def test_bad_lines_of_all_shards_count_together(files):
     named = files_as_shards([str(path) for path in files], 2)
     with pytest.raises(DataError, match=r"part-2\.svm:2:4: .* \(more than 2 bad lines in all shards: `max_bad`\)"):
         train_in_threads(named, plan, Sharing(workers=2))
+
+
+def test_a_shard_that_failed_in_any_round_is_named_in_the_end(files, monkeypatch):
+    original, rounds = shards._train_round, []
+
+    def train_round(engine, named, plan, number, *words):
+        model, result = original(engine, named, plan, number, *words)
+        rounds.append(number)
+        return model, replace(result, failures={f"shard-{number}": f"round {number}"} if number < 2 else {})
+
+    monkeypatch.setattr(shards, "_train_round", train_round)
+    named = files_as_shards([str(path) for path in files], 2)
+    plan = Plan(rules.AROW(), Training(), "posterior")
+    _, result = train_in_threads(named, plan, Sharing(workers=2, rounds=3, skip_bad_shards=True))
+    assert rounds == [0, 1, 2]
+    assert result.failures == {"shard-0": "round 0", "shard-1": "round 1"}

@@ -1,6 +1,6 @@
 """Instructions for each text of `cost_cases.py`, of n and of 4n bytes: at most four times as many, and a little.
 
-    python -m tests.proof.costs [--size N] [--log FILE]
+    python -m tests.proof.costs [csv vw ...] [--size N] [--log FILE]
 
 It needs valgrind (callgrind) and a C compiler.  A sort of a long row may take a little more: n log n steps.
 """
@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.proof.cost_cases import cases, read, text_of
+from tests.proof.cost_cases import DOORS, cases, read, text_of
 
 MOST = 5.0  # times the instructions for four times the text, which leaves room for sorting
 SLACK = 2_000_000  # instructions: a square of 10,000 would be fifty times as many
@@ -29,11 +29,13 @@ TOTAL = re.compile(r"^(?:summary|totals): (\d+)", re.MULTILINE)
 CHUNK = 1 << 12
 
 
-def count(folder: Path, size: int) -> None:
+def count(folder: Path, size: int, doors: list[str]) -> None:
     """What callgrind runs: each case with little text, with n and with 4n bytes; a dump for each."""
     requests = ctypes.CDLL(str(folder / "requests.so"))
     path = folder / "text"
     for number, (door, case, how) in enumerate(cases()):
+        if door not in doors:
+            continue
         for part, bytes_wanted in enumerate((1, size, 4 * size)):
             path.write_bytes(text_of(door, case, bytes_wanted))
             if part == 0:  # so that no module is loaded later
@@ -43,7 +45,7 @@ def count(folder: Path, size: int) -> None:
             requests.end(f"case {number} {part}".encode())
 
 
-def table(folder: Path, size: int) -> tuple[list[str], int]:
+def table(folder: Path, size: int, doors: list[str]) -> tuple[list[str], int]:
     """The rows of the report, and how many cases cost too much."""
     totals = {}
     for path in folder.glob("out.*"):
@@ -52,6 +54,8 @@ def table(folder: Path, size: int) -> tuple[list[str], int]:
             totals[int(trigger[1]), int(trigger[2])] = int(total[1])
     rows, faults = [], 0
     for number, (door, case, how) in enumerate(cases()):
+        if door not in doors:
+            continue
         few, short, long = (totals[number, part] for part in range(3))
         fault = long - few > MOST * max(short - few, 0) + SLACK
         faults += fault
@@ -63,12 +67,16 @@ def table(folder: Path, size: int) -> tuple[list[str], int]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("doors", nargs="*", metavar="FORMAT", help=f"some of {', '.join(DOORS)} (default: all)")
     parser.add_argument("--size", type=int, default=1 << 14)
     parser.add_argument("--log", type=Path, metavar="FILE")
     parser.add_argument("--count", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    doors = options.doors or [*DOORS]
+    if unknown := set(doors) - set(DOORS):
+        parser.error(f"{min(unknown)} is none of {', '.join(DOORS)}")
     if options.count:
-        count(options.count, options.size)
+        count(options.count, options.size, doors)
         return 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -76,10 +84,10 @@ def main() -> int:
         words = ["cc", "-shared", "-fPIC", "-O1", str(folder / "requests.c"), "-o", str(folder / "requests.so")]
         subprocess.run(words, check=True)
         valgrind = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder}/out"]
-        words = [sys.executable, "-m", "tests.proof.costs", "--size", str(options.size), "--count", name]
+        words = [sys.executable, "-m", "tests.proof.costs", *doors, "--size", str(options.size), "--count", name]
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
         subprocess.run([*valgrind, *words], check=True, env=environment, stderr=subprocess.DEVNULL)
-        rows, faults = table(folder, options.size)
+        rows, faults = table(folder, options.size, doors)
     report = "\n".join(
         [
             "# What texts cost",

@@ -6,8 +6,58 @@ from tests.proof.equivalent_mutants import Equivalent
 
 SPARE = "another amount of spare memory, with the same numbers in it"
 UNUSED = "computes what nothing uses"
+LOOK = "how wide a column of a help text is"
+OTHER_WAY = "leaves a short way; the long one gives the same"
+GUARD = "a guard that no caller reaches"
+CLEANED = "what is too much is thrown away afterwards"
+FALSE = "None is as false"
+BORDER = "a number that no data have to the last bit"
 
 EQUIVALENT = [
+    Equivalent("cli.answers.Answers._best", "chances[np.arange(", ("2 -> 3",), "any number above 1 is the highest"),
+    Equivalent("cli.parser._Formatter.__init__", "super().__init__", ("28 -> 29",), LOOK),
+    Equivalent("cli.train._has_documents", "return False", (), "such data are refused by what comes next"),
+    Equivalent("cli.train_options.wants_race", "return False", ("return False -> return None #2",), FALSE),
+    Equivalent(
+        "core.field.options_of",
+        "if not 1e-100 <",
+        ("1e-100 < unit * training.initial_variance < 1e+100 -> 1e-100 <= unit * training.initial_variance < 1e+100",),
+        BORDER,
+    ),
+    Equivalent("core.merging.merge", "total, in_sum = ", ("0 -> 1",), "one feature that nobody has touched"),
+    Equivalent("core.merging._restore_diagonal", "diagonal[abs(", ("ROUNDED * value -> ROUNDED / value",), BORDER),
+    Equivalent(
+        "core.model.Model.predictions",
+        "numbers[which] = ",
+        ("self.margins(part, only_mean=self.several) -> self.margins(part)",),
+        UNUSED,
+    ),
+    Equivalent("core.model_file._new_learner", "return Learner(", ("0 -> 1",), "the file says how many columns follow"),
+    Equivalent("core.one_row.columns_and_values", "if x.indptr.tolist() == ", ("0 -> 1",), OTHER_WAY),
+    Equivalent("core.queries.Pool.add", "break", (), CLEANED),
+    Equivalent("core.rows._csr_parts", "if X.format != 'csr'", ("'csr' -> 'csrX'",), OTHER_WAY),
+    Equivalent(
+        "core.rows._few",
+        "if len(places) != shape[0] + 1",
+        ("len(places) != shape[0] + 1 -> len(places) == shape[0] + 1",),
+        OTHER_WAY,
+    ),
+    Equivalent("core.rule.Rule.begins_at_target", "return False", (), FALSE),
+    Equivalent("core.rule.Rule.weights", "raise NotImplementedError", (), GUARD),
+    Equivalent(
+        "core.sealed_archive._Directory.read", "data = ", ("size < 0 -> size <= 0",), "zipfile never asks for 0 bytes"
+    ),
+    Equivalent(
+        "core.sealed_archive.write",
+        "np.lib.format.write_array",
+        (
+            "np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False) -> "
+            "np.lib.format.write_array(member, array, allow_pickle=False)",
+        ),
+        "NumPy writes this version by itself",
+    ),
+    Equivalent("core.states.kernel.KernelState.effort", "return", (), "how often signals are looked for"),
+    Equivalent("parallel.shards.train", "break", (), "what is asked again gets the same answer"),
     Equivalent(
         "utils.growable.GrowableArray.extended",
         "if size > len(self._memory)",
@@ -27,8 +77,5 @@ EQUIVALENT = [
     Equivalent("core.explanation_page._item", "rest.append(Line('(intercept)'", ("'0%' -> '0%X'",), UNUSED),
     Equivalent("core.explanation_page._shades", "largest = ", ("1.0 -> 1.1",), "all amounts are 0 then"),
     Equivalent("core.states.base.scratch_of", "lines = ", ("4 -> 5",), SPARE),
-    Equivalent(
-        "evaluation.significance.holm", "order = ", ("'stable' -> 'stableX'",), "NumPy reads the first letter only"
-    ),
     Equivalent("export.source._decimal", "return text if any", ("'.en' -> '.enX'",), "no number has this letter"),
 ]

@@ -109,7 +109,8 @@ def _children(node: ast.AST) -> Iterator[tuple[Step, ast.AST]]:
             continue  # a function's own arguments: their defaults are made with the function
         if isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr | ast.MatchValue):
             continue
-        if isinstance(node, ast.keyword) and node.arg == "strict":  # of zip: it asserts what is true
+        # `strict` of zip asserts what is true; of the kind of a sort NumPy reads the first letter only.
+        if isinstance(node, ast.keyword) and node.arg in ("strict", "kind"):
             continue
         for place, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
             if isinstance(child, ast.AST) and not (

@@ -24,12 +24,13 @@ QUICK = "malloc_context_size=1:quarantine_size_mb=1:max_malloc_fill_size=64"  # 
 UBSAN = "print_stacktrace=1:halt_on_error=1"
 
 
-def _gcc() -> tuple[dict[str, str], str]:
+def gcc(*sanitizers: str) -> tuple[dict[str, str], str]:
     """Variables for the build, and what must be loaded before anything else."""
-    flags = "-fsanitize=address,undefined"
+    flags = f"-fsanitize={','.join(sanitizers)}"
+    names = {"address": "asan", "undefined": "ubsan", "thread": "tsan"}
     libraries = [
-        subprocess.check_output(["gcc", f"-print-file-name=lib{name}.so"], text=True).strip()
-        for name in ("asan", "ubsan")
+        subprocess.check_output(["gcc", f"-print-file-name=lib{names[name]}.so"], text=True).strip()
+        for name in sanitizers
     ]
     return {"CFLAGS": f"{flags} {CHECKED}", "LDFLAGS": flags}, " ".join(libraries)
 
@@ -52,7 +53,7 @@ def main() -> int:
     parser.add_argument("what", choices=["pytest", "fuzz"])
     parser.add_argument("words", nargs=argparse.REMAINDER)
     arguments = parser.parse_args()
-    variables, preloaded = _gcc() if arguments.what == "pytest" else _clang()
+    variables, preloaded = gcc("address", "undefined") if arguments.what == "pytest" else _clang()
     modules = {"pytest": ["pytest", "-p", "no:cacheprovider"], "fuzz": ["tests.proof.fuzz"]}[arguments.what]
     with build(arguments.build, variables) as folder:
         environment = {

@@ -15,13 +15,15 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from cwlearn.cli import learn
 from cwlearn.core import model_file, sealed_archive
 from cwlearn.errors import ModelError
 from cwlearn.text import hashing
 from cwlearn.text.characters import Characters
 from cwlearn.text.hashing import Hasher, HashingSettings, NewArrays, documents_of
 from tests.core.test_model_memory import learned
-from tests.proof.cost_cases import cases, read, read_names, text_of
+from tests.proof.cost_cases import cases, read, read_names, repeated, text_of
+from tests.text_cases import cwlearn, succeed
 
 SIZE, CHUNK = 1 << 11, 1 << 9
 MEMORY = 64  # bytes of memory for a byte of text
@@ -98,6 +100,56 @@ def test_a_file_of_names_is_read_in_steps_and_memory_in_proportion(part, tmp_pat
         return costs(lambda: read_names(path))
 
     check_proportion(cost(1), cost(SIZE), cost(4 * SIZE), 4 * SIZE)
+
+
+GOOD = b'{"text": "a word or two", "label": "a"}\n'
+JOURNALS = {  # the rest of a journal that the model has not learned
+    "lines": ("jsonl", repeated(GOOD)),
+    "blank lines": ("jsonl", repeated(b"\n")),
+    "a torn line": ("jsonl", repeated(b"x", b'{"text": "', b"")),
+    "torn lines": ("jsonl", repeated(b"\r", GOOD, b"")),
+    "a bad line behind good ones": ("jsonl", repeated(GOOD, b"", b"{\n")),
+    "unknown labels": ("jsonl", repeated(GOOD.replace(b'"a"}', b'"c"}'))),
+    "NUL": ("jsonl", repeated(b"\0")),
+    "records": ("csv", repeated(b"a,some text\n", b"label,text\n")),
+    "open quotes": ("csv", repeated(b'a,"b\n', b"label,text\n", b"")),
+    "quotes": ("csv", repeated(b'""', b'label,text\na,"', b'"\n')),
+}
+
+
+@pytest.mark.usefixtures("few_objects")
+@pytest.mark.parametrize("case", JOURNALS)
+def test_a_journal_is_taken_up_in_steps_and_memory_in_proportion(case, tmp_path, monkeypatch):
+    format, text = JOURNALS[case]
+    monkeypatch.setattr(learn, "CHUNK_BYTES", CHUNK)
+    data, nothing, model, journal = (tmp_path / name for name in ("data.csv", "no.csv", "m.npz", f"j.{format}"))
+    data.write_text("label,text\na,red\nb,green\n")
+    nothing.write_text("label,text\n")
+    words = ["learn", nothing, "-m", model, "--journal", journal, "--threads", 1]
+    succeed("train", data, "-m", model, "-a", "arow", "--epochs", 1, "--hash-bits", 8, "--names", 0, "-q")
+    succeed(*words)
+    known, statuses = model.read_bytes(), set()
+
+    def take_up():
+        statuses.add(cwlearn(*words).status)
+        gc.collect()
+
+    def cost(size):
+        def work():
+            model.write_bytes(known)
+            journal.write_bytes(text(size))
+            take_up()
+
+        return costs(work)
+
+    few, short, long = (cost(size) for size in (1, SIZE, 4 * SIZE))
+    check_proportion(few, short, long, 4 * SIZE)
+    if statuses == {0}:  # all is learned, and only compared with the hash from now on
+        learned_before = costs(take_up)
+        assert learned_before[0] <= few[0] + 2000
+        assert learned_before[1] <= few[1] + READING
+    else:
+        assert case in ("a bad line behind good ones", "unknown labels", "NUL", "open quotes")
 
 
 def in_header(**entries):

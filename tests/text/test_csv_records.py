@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from cwlearn.text._records import BAD_RECORD, DONE, STRING, end_of_last_record, end_of_record
 from cwlearn.text.csv_errors import csv_column, csv_fields, find_csv_flaw
-from cwlearn.text.record_errors import RecordFlaw
+from cwlearn.text.reader import _read_delimiter
+from cwlearn.text.record_errors import RecordFlaw, end_of
 from tests.text.record_cases import split_csv
 
 PIECES = st.lists(
@@ -195,3 +196,13 @@ def test_a_column_is_found_by_name():
 def test_arguments_are_checked(columns, n_fields, delimiter):
     with pytest.raises(ValueError, match=r"delimiter|columns|field"):
         split_csv(b"a,b\n", columns, n_fields, delimiter)
+
+
+def test_the_end_of_a_record_is_named_with_either_line_end():
+    for text, end in ((b"", 0), (b"\n", 0), (b"\r\n", 0), (b"a\r\n", 1), (b"a\r", 1), (b"a", 1), (b"\ra\n", 2)):
+        assert end_of(text) == end
+
+
+@pytest.mark.parametrize(("text", "delimiter"), [("\\t", "\t"), ("tab", "\t"), ("\t", "\t"), (";", ";")])
+def test_a_tab_may_be_given_by_its_name(text, delimiter):
+    assert _read_delimiter(text) == delimiter

@@ -465,6 +465,24 @@ def test_models_of_documents_merge(corpus, tmp_path):
         assert "documents" in fail("merge", tmp_path / "0.npz", tmp_path / f"{other}.npz", "-m", tmp_path / "x.npz")
 
 
+def test_the_documents_of_a_common_base_count_once_in_a_merge(corpus, tmp_path):
+    texts, labels = corpus
+    base = classifier().fit(texts[:20], labels[:20])
+    base.save(tmp_path / "base.npz")
+    for number, part in enumerate((slice(20, 40), slice(40, 60))):
+        written(tmp_path / f"{number}.jsonl", texts[part], labels[part])
+        go_on = ["--resume", tmp_path / "base.npz", "--epochs", 1, "-q"]
+        succeed("train", tmp_path / f"{number}.jsonl", "-m", tmp_path / f"{number}.npz", *go_on)
+    paths = [tmp_path / "0.npz", tmp_path / "1.npz"]
+    succeed("merge", *paths, "-m", tmp_path / "m.npz", "--base", tmp_path / "base.npz")
+    found = model_file.load(tmp_path / "m.npz").frequencies
+    expected = classifier().fit(texts, labels)._learner.frequencies
+    assert found.n_documents == expected.n_documents == 60
+    assert (found.counts == expected.counts).all()
+    succeed("merge", *paths, "-m", tmp_path / "m.npz")
+    assert model_file.load(tmp_path / "m.npz").frequencies.n_documents == 80
+
+
 @pytest.mark.parametrize("mode", [["--epochs", 1], ["--epochs", 2]], ids=str)
 @pytest.mark.parametrize("suffix", WRITERS)
 def test_shards_of_documents_are_merged(suffix, mode, corpus, tmp_path):

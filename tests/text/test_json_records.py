@@ -302,3 +302,13 @@ def test_too_many_fields_are_refused():
     assert split_json(line, *names).fields == [[(STRING, name.encode()) for name in names]]
     with pytest.raises(ValueError, match=f"expected at most {MAX_FIELDS} fields, got {MAX_FIELDS + 1}"):
         JsonFields([*names, "one more"])
+
+
+@pytest.mark.parametrize(
+    "line", [b'{"b.c": "x", "b": {"c": 5}}', b'{"b": {"c": 5}, "b.c": "x"}', b'{"b": {"c": [1]}, "b.c": "x", "b": 7}']
+)
+def test_a_name_that_stands_there_as_it_is_goes_before_a_path_wherever_it_stands(line):
+    assert split_json(line + b"\n", "b.c").fields == [[(STRING, b"x")]]
+    assert json_field_flaw(line, "b.c") is None
+    assert json_field_flaw(line.replace(b'"x"', b"7.5"), "b.c") is None
+    assert "expected a label in field 'b.c', found an array" in str(json_field_flaw(line.replace(b'"x"', b"[]"), "b.c"))

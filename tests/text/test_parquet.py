@@ -12,6 +12,7 @@ import pytest
 from cwlearn.core import model_file
 from cwlearn.core.text_options import TextOptions
 from cwlearn.errors import DataError
+from cwlearn.text import formats
 from cwlearn.text.reader import Reader, Reading
 from tests.text_cases import bits, fail, succeed
 
@@ -167,3 +168,10 @@ def test_w28_a_structure_is_no_text_and_a_wrong_field_of_it_gets_a_hint(tmp_path
         "expected a field 'meta.lag' in the file, found text, label, meta, meta.lang; did you mean 'meta.lang'?"
         in message
     )
+
+
+def test_a_table_is_known_by_its_first_bytes_whatever_its_name(path, tmp_path):
+    unnamed = path.rename(tmp_path / "table")
+    (first, *_) = Reader(str(unnamed), documents=TextOptions(), hash_bits=10)
+    assert first.parser.name == "parquet"
+    assert formats.detect(b"PAR1\x15") == "parquet"

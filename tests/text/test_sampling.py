@@ -11,7 +11,7 @@ from cwlearn.text import choosing, sampling
 from cwlearn.text.reader import Reader
 from cwlearn.text.sources import Source
 from tests.text.document_cases import documents, written
-from tests.text_cases import random_text, succeed
+from tests.text_cases import fail, random_text, succeed
 
 
 def rows_of(sources):
@@ -74,3 +74,15 @@ def test_a_large_file_has_a_race(suffix, tmp_path, monkeypatch):
     report = succeed("train", path, "-m", tmp_path / "m.npz", "--json").json
     assert report["rows"] >= 400
     assert len(report["race"]) > 1
+
+
+@pytest.mark.parametrize("flags", [[], ["--epochs", "1"]])
+def test_a_bad_line_in_a_sample_is_named_by_its_place_in_the_file(flags, tmp_path, monkeypatch):
+    path = large_file(tmp_path, "svm")
+    lines = path.read_text().splitlines()
+    first = len(lines) * 2 // 3
+    lines[first:] = [f"{line.split()[0]} 1:x" for line in lines[first:]]
+    path.write_text("".join(f"{line}\n" for line in lines))
+    monkeypatch.setattr(choosing, "MOST_BYTES", 4000)
+    message = fail("train", path, "-m", tmp_path / "m.npz", *flags)
+    assert message.startswith(f"cwlearn: error: {path}:{first + 1}:")

@@ -450,6 +450,15 @@ def test_what_is_not_a_finite_number_is_refused(text):
         assert parse(f"{sign}{spelling} 1:1\n".encode()).status == BAD_LINE
 
 
+def test_the_only_float32_whose_shortest_decimal_is_another_one_is_what_scikit_learn_makes_of_it(tmp_path):
+    text = b"-1 1:7.038531e-26 2:-7.038531e-26\n"  # by way of the double: half way between two float32
+    found = parse(text, dtype=np.float32).values
+    assert bits(found) == bits(np.array([7.038531e-26, -7.038531e-26]).astype(np.float32))
+    assert bits(found[:1]) != bits(np.array([np.float32(np.longdouble("7.038531e-26"))]))
+    path = written(tmp_path / "a", text)
+    assert bits(found) == bits(load_svmlight_file(str(path), dtype=np.float32)[0].data)
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.lists(FINITE.filter(lambda value: abs(value) < 1e150), min_size=1, max_size=20))
 def test_read_svmlight_rounds_once(tmp_path_factory, values):

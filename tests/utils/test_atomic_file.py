@@ -25,7 +25,8 @@ from cwlearn.cli import predict as cli_predict
 from cwlearn.cli import train as cli_train
 from cwlearn.core import model_file
 from cwlearn.text.run import Run
-from cwlearn.utils.atomic_file import check_writable, replaced_file
+from cwlearn.utils.atomic_file import check_writable, open_in_place, replaced_file
+from cwlearn.utils.lock_file import HeldError, held_lock
 from tests.text_cases import ENVIRONMENT, explained, fail, outcome_of, succeed
 
 NOBODY = 65534  # another user, and a group of his
@@ -84,6 +85,76 @@ def test_x12_another_users_link_in_a_folder_open_to_all_is_not_followed(to, mode
     assert victim.read_bytes() == b"precious"
     assert os.readlink(link) == str(target)
     assert os.listdir(shared) == ["link"]
+
+
+def append(path, data=b"new"):
+    with os.fdopen(open_in_place(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "wb") as file:
+        file.write(data)
+
+
+@root_only
+@pytest.mark.parametrize("to", ["file", "folder", "nothing"])
+def test_x12_another_users_link_does_not_lead_a_journal_elsewhere(to, shared, victim):
+    link = shared / "link"
+    link.symlink_to({"file": victim, "folder": victim.parent, "nothing": victim.with_name("j.jsonl")}[to])
+    give_away(link)
+    with pytest.raises(PermissionError, match="the link 'link' is another user's, in a folder that all may write"):
+        append(link / "m.npz" if to == "folder" else link)
+    assert os.listdir(victim.parent) == ["m.npz"]
+    assert victim.read_bytes() == b"precious"
+
+
+@root_only
+def test_x12_a_journal_is_no_file_of_another_user_in_a_folder_open_to_all(shared):
+    path = shared / "j.jsonl"
+    path.touch()
+    give_away(path)
+    with pytest.raises(PermissionError, match=r"the file there is another user's, .* it is not written to") as caught:
+        append(path)
+    assert (caught.value.filename, path.read_bytes()) == (str(path), b"")
+    shared.chmod(0o755)
+    append(path)
+    append(path)
+    assert path.read_bytes() == b"newnew"
+
+
+def test_a_journal_is_opened_by_any_path_that_leads_to_it(tmp_path):
+    (tmp_path / "link").symlink_to("j.jsonl")
+    append(tmp_path / "link")
+    append(tmp_path / "." / "j.jsonl")
+    assert (tmp_path / "j.jsonl").read_bytes() == b"newnew"
+    assert mode_of(tmp_path / "j.jsonl") & 0o077 == 0o066 & ~os.umask(os.umask(0o22)) & 0o077
+    with pytest.raises(IsADirectoryError):
+        append(tmp_path)
+    with pytest.raises(FileNotFoundError, match="there is no such folder to write to"):
+        append(tmp_path / "none" / "j.jsonl")
+
+
+def locked(path):
+    with held_lock(path):
+        return True
+
+
+def test_a_lock_file_is_no_other_name_of_a_file_and_no_pipe(tmp_path):
+    path, precious = tmp_path / "m.npz.lock", tmp_path / "precious"
+    precious.write_bytes(b"precious")
+    for make in (lambda: os.link(precious, path), lambda: os.mkfifo(path)):
+        make()
+        with pytest.raises(OSError, match="not a lock file") as caught:
+            locked(path)
+        assert caught.value.filename == path
+        os.unlink(path)
+    path.symlink_to(precious)
+    with pytest.raises(OSError, match=r"m\.npz\.lock"):
+        locked(path)
+    path.unlink()
+    assert precious.read_bytes() == b"precious"
+    with held_lock(path):
+        assert path.read_text() == f"{os.getpid()}\n"
+        with pytest.raises(HeldError) as held:
+            locked(path)
+        assert held.value.holder == str(os.getpid())
+    assert not path.exists()
 
 
 @root_only

@@ -7,6 +7,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,12 @@ def library(compiler: str, name: str) -> str:
 
 
 def compile_door(
-    door: str, folder: Path, vectors: str = "baseline", sanitized: bool = False, compiler: str | None = None
+    door: str,
+    folder: Path,
+    vectors: str = "baseline",
+    sanitized: bool = False,
+    compiler: str | None = None,
+    flags: Sequence[str] = (),
 ) -> None:
     """Put the module of a door into a folder; without a compiler, by the usual one and without libFuzzer."""
     from Cython.Build import cythonize
@@ -48,7 +54,7 @@ def compile_door(
     from setuptools.command.build_ext import build_ext
 
     settings = _settings()
-    flags = [*settings["FLAGS"], "-fno-wrapv", *VECTORS[vectors]]
+    flags = [*settings["FLAGS"], "-fno-wrapv", *VECTORS[vectors], *flags]
     links: list[str] = []
     if compiler is None:
         flags += ["-DWITHOUT_LIBFUZZER"]

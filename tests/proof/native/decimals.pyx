@@ -58,9 +58,16 @@ cdef inline uint64_t next_random(uint64_t* state) noexcept nogil:
 
 
 def every_float(uint64_t first, uint64_t last, uint64_t step=1):
-    """All finite float32 whose bits are from first to last, as their shortest decimals; returns how many."""
+    """All finite float32 whose bits are from first to last, as their shortest decimals.
+
+    Returns how many there are, and the bits of those that do not come back: a decimal is rounded to a double first, as
+    by `float()`, and then to float32.  That each gets what this says by `strtod` is asserted.
+    """
     cdef uint32_t[BLOCK] expected
     cdef uint64_t bits = first
+    cdef double twice
+    cdef float rounded
+    others = []
     cdef uint32_t word
     cdef float value
     cdef int64_t size, n, k
@@ -82,9 +89,17 @@ def every_float(uint64_t first, uint64_t last, uint64_t step=1):
         parse(SINGLE, size, n)
         for k in range(n):
             if memcmp(&singles[k], &expected[k], 4):
-                raise AssertionError(f"float32 of bits {expected[k]:#x}")
+                memcpy(&value, &expected[k], 4)
+                size = shortest_float(<char*> text, value)
+                text[size] = c"\n"
+                if not slow_decimal(text, text + size, &twice):
+                    raise AssertionError(f"float32 of bits {expected[k]:#x} is no decimal")
+                rounded = <float> twice
+                if memcmp(&singles[k], &rounded, 4):
+                    raise AssertionError(f"float32 of bits {expected[k]:#x}")
+                others.append(expected[k])
         total += n
-    return total
+    return total, others
 
 
 def random_doubles(int64_t count, uint64_t seed):

@@ -68,12 +68,14 @@ def main() -> None:
             tell(f"{file}: {count:,} of {len(cases):,} decimals are finite, all with the bits of the list")
         tell(f"{door.half_way(options.half_way, options.seed):,} decimals half way between two doubles: as by strtod")
         tell(f"{door.random_doubles(options.doubles, options.seed):,} random doubles: there and back")
-        total = 0
+        total, others = 0, []
         for part in range(PARTS):
             size = (1 << 32) // PARTS
-            total += door.every_float(part * size, (part + 1) * size, options.every)
+            count, found = door.every_float(part * size, (part + 1) * size, options.every)
+            total, others = total + count, others + found
             print(f"{total:,} float32 so far, {time.process_time() - start:,.0f} s", flush=True)
-        tell(f"{total:,} float32, every {options.every}. of all: there and back; {time.process_time() - start:,.0f} s")
+        back = f"there and back but {' and '.join(map(hex, others))}" if others else "there and back"
+        tell(f"{total:,} float32, every {options.every}. of all: {back}; {time.process_time() - start:,.0f} s")
 
 
 if __name__ == "__main__":
