@@ -388,10 +388,8 @@ def choose(
 
 
 def choose_epochs(race: Race, learner: Learner, random_state: np.random.RandomState) -> Training:
-    """The training of a learner with a number of epochs, if these are 'auto': what suits the rows, or the usual one."""
+    """The training of a learner, whose epochs are 'auto', with a number: what suits the rows, or the usual one."""
     training = learner.training
-    if training.epochs != AUTO_EPOCHS:
-        return training
     enough = race.rows.n_rows >= FEWEST_ROWS
     choice = race.choose_epochs(learner.rule, training, random_state, learner.kernel) if enough else None
     return replace(training, epochs=learner.rule.default_epochs) if choice is None else choice.training

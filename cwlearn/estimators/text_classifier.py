@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import Field, fields
@@ -26,6 +25,7 @@ from cwlearn.core.rows import Rows, as_rows
 from cwlearn.core.text_options import BITS, DEFAULT_BITS, DEFAULT_PATTERN, OF_FILES, TextOptions
 from cwlearn.core.training import row_dtype
 from cwlearn.estimators.auto import AutoClassifier
+from cwlearn.estimators.base import defaults_of
 from cwlearn.estimators.classifier import LinearClassifier
 from cwlearn.estimators.multilabel import MultiLabelClassifier
 from cwlearn.estimators.one_row import OneRowClassifier
@@ -129,7 +129,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator, OneRowClassifier):  # type:
     @classmethod
     def _get_param_names(cls) -> list[str]:
         """List the parameters in the order of the constructor; scikit-learn would sort them."""
-        return list(inspect.signature(cls).parameters)
+        return list(defaults_of(cls))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
