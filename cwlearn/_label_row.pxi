@@ -27,6 +27,16 @@ from cwlearn._rules cimport (
     CW_VARIANCE, FIXED, INCLUSIVE, KL, L2, PA_I, PA_II, Projection, Kind, Step, capped, exact_step, larger, rule_step,
 )
 
+cdef extern from "_label_blocks.h":
+    double load_floats "cwlearn_load_block_float" (
+        const Row* row, const float* means, Py_ssize_t n_labels, const int64_t* cell) noexcept nogil
+    double load_doubles "cwlearn_load_block_double" (
+        const Row* row, const double* means, Py_ssize_t n_labels, const int64_t* cell) noexcept nogil
+    void store_floats "cwlearn_store_block_float" (
+        const Row* row, float* means, Py_ssize_t n_labels, const int64_t* cell) noexcept nogil
+    void store_doubles "cwlearn_store_block_double" (
+        const Row* row, double* means, Py_ssize_t n_labels, const int64_t* cell) noexcept nogil
+
 cdef enum Update:
     SEQUENTIAL
     PARALLEL
@@ -41,9 +51,11 @@ cdef struct Rival:            # a wrong label, and the step that its constraint 
 
 cdef struct Cells:            # the cells of a row, the intercept first
     Py_ssize_t n
-    int64_t* cell             # their numbers, in an array that only this call can change
+    Py_ssize_t n_labels
+    int64_t* cell             # where they begin in the state, in an array that only this call can change; among numbers
+    #                           by mean (averages, stamps) they begin at half of it
     double* x
-    int64_t* ahead            # the numbers of as many cells that a later row will need
+    int64_t* ahead            # where as many cells begin that a later row will need
     bint looks_ahead
     Clock clock               # how old their variances are
 
@@ -70,67 +82,81 @@ cdef bint find_cells(
     cdef int64_t* ahead = at.ahead
     cdef double* x = at.x
     cdef Py_ssize_t k, n_ahead = nnz if nnz < upcoming.nnz else upcoming.nnz
+    cdef int64_t size = 2 * at.n_labels          # of a cell
     cdef bint sound = True
     at.n = nnz + 1
     cell[0] = 0
     x[0] = bias
     for k in range(nnz):
-        cell[k + 1] = <int64_t> indices[k] + 1
+        cell[k + 1] = <int64_t> indices[k]
     for k in range(nnz):
-        sound &= <uint64_t> (cell[k + 1] - 1) < n_features
+        sound &= <uint64_t> cell[k + 1] < n_features
+    if not sound:
+        return False
+    for k in range(nnz):
+        cell[k + 1] = (cell[k + 1] + 1) * size
     for k in range(nnz):
         x[k + 1] = values[k]
     at.looks_ahead = later != NULL
     if at.looks_ahead:
         for k in range(n_ahead):
-            ahead[k] = <int64_t> later[k] + 1
+            ahead[k] = (<int64_t> later[k] + 1) * size
         for k in range(n_ahead, at.n):
             ahead[k] = 0
-    return sound
+    return True
 
 
-cdef void load_block(
-    const Row* row, const floating* cells, const Cells* at, Py_ssize_t n_labels, Py_ssize_t label,
+cdef double load_block(
+    const Row* row, const floating* cells, const Cells* at, Py_ssize_t label,
 ) noexcept nogil:
-    """Copy the weights of one label, as they are now."""
-    cdef const floating* cell
+    """Copy the weights of one label, as they are now; return the variance of its score, as `variance_of` does."""
     cdef Py_ssize_t p
-    for p in range(row.n):
-        cell = cells + 2 * n_labels * at.cell[p] + label
-        row.mean[p] = cell[0]
-        row.variance[p] = cell[n_labels]
+    cdef double variance
+    if floating is float:
+        variance = load_floats(row, cells + label, at.n_labels, at.cell)
+    else:
+        variance = load_doubles(row, cells + label, at.n_labels, at.cell)
     if at.clock.stamps != NULL:
         for p in range(row.n):
-            row.shares[p] = at.clock.stamps[n_labels * at.cell[p] + label]
+            row.shares[p] = at.clock.stamps[(at.cell[p] >> 1) + label]
         grow(row.variance, row.shares, row.n, &at.clock)
+        variance = variance_of(row)
+    return variance
 
 
-cdef void store_block(
-    const Row* row, floating* cells, const Cells* at, Py_ssize_t n_labels, Py_ssize_t label,
-) noexcept nogil:
-    cdef floating* cell
+cdef void store_block(const Row* row, floating* cells, const Cells* at, Py_ssize_t label) noexcept nogil:
     cdef Py_ssize_t p
-    for p in range(row.n):
-        cell = cells + 2 * n_labels * at.cell[p] + label
-        cell[0] = <floating> row.mean[p]
-        cell[n_labels] = <floating> row.variance[p]
-        if at.clock.stamps != NULL:
-            at.clock.stamps[n_labels * at.cell[p] + label] = at.clock.now
+    if floating is float:
+        store_floats(row, cells + label, at.n_labels, at.cell)
+    else:
+        store_doubles(row, cells + label, at.n_labels, at.cell)
+    if at.clock.stamps != NULL:
+        for p in range(row.n):
+            at.clock.stamps[(at.cell[p] >> 1) + label] = at.clock.now
 
 
 cdef void add_block_to_average(
     double* average, const Row* row, const floating* cells, const Cells* at, double alpha, double rounds,
-    Py_ssize_t n_labels, Py_ssize_t label, bint fixed,
+    Py_ssize_t label, bint fixed,
 ) noexcept nogil:
     """Add (rounds before this one) * (change of the mean), for a block that has been moved and not yet stored."""
-    cdef const floating* cell
     cdef Py_ssize_t p
     for p in range(row.n):
-        cell = cells + 2 * n_labels * at.cell[p] + label
-        average[n_labels * at.cell[p] + label] += rounds * change_of_mean(row, p, cell[0], alpha, fixed)
+        average[(at.cell[p] >> 1) + label] += rounds * change_of_mean(
+            row, p, cells[at.cell[p] + label], alpha, fixed,
+        )
 
 
 include "_label_scores.pxi"
+
+
+cdef extern from "_ranking.h":
+    bint all_finite "cwlearn_all_finite" (const double* numbers, Py_ssize_t n) noexcept nogil
+    Py_ssize_t next_label "cwlearn_next_label" (
+        double* scores, Py_ssize_t n, Py_ssize_t out, Py_ssize_t before, double limit) noexcept nogil
+
+cdef enum:
+    FEW_RIVALS = 16           # so many are found one after the other; more by a heap
 
 
 # -- rivals ------------------------------------------------------------------------------------------------------------
@@ -157,17 +183,16 @@ cdef inline void sift_down(Py_ssize_t* heap, Py_ssize_t place, Py_ssize_t n, con
 
 
 cdef void rank_rivals(
-    Rival* chosen, Py_ssize_t wanted, const double* scores, Py_ssize_t n_labels, Py_ssize_t label, Py_ssize_t* heap,
+    Rival* chosen, Py_ssize_t wanted, double* scores, Py_ssize_t n_labels, Py_ssize_t label, Py_ssize_t* heap,
 ) noexcept nogil:
     """The `wanted` highest-scoring wrong labels, the highest one first."""
     cdef Py_ssize_t n = n_labels - 1
-    cdef Py_ssize_t z, best
-    if wanted == 1:
-        best = 1 if label == 0 else 0
-        for z in range(best + 1, n_labels):
-            if scores[z] > scores[best] and z != label:
-                best = z
-        chosen[0].label = best
+    cdef Py_ssize_t z, before = -1
+    cdef double limit = INFINITY
+    if wanted <= FEW_RIVALS:
+        for z in range(wanted):
+            chosen[z].label = before = next_label(scores, n_labels, label, before, limit)
+            limit = scores[before]
         return
     for z in range(n):
         heap[z] = z + (z >= label)
@@ -202,14 +227,12 @@ cdef bint find_rivals(
     const floating* cells, Workspace* space, const Rule* rule, Py_ssize_t label, double shift,
 ) noexcept nogil:
     """Score all labels, and choose the rivals of the true one; False if a score is not finite."""
-    cdef Py_ssize_t z
     if sums_gradients(rule):
         score_by_gradients(space.scores, cells, &space.at, rule)
     else:
         score_labels(space.scores, NULL, cells, &space.at, rule.blocks, rule.projection == INCLUSIVE, shift)
-    for z in range(rule.blocks):
-        if not isfinite(space.scores[z]):
-            return False
+    if not all_finite(space.scores, rule.blocks):
+        return False
     rank_rivals(space.rivals, space.n_rivals, space.scores, rule.blocks, label, space.heap)
     return True
 
@@ -229,8 +252,7 @@ cdef bint find_steps(
     for j in range(space.n_rivals):
         rival = &space.rivals[j]
         row = rival_row(space, j)
-        load_block(&row, cells, &space.at, rule.blocks, rival.label)
-        rival.own_variance = spread_of(&row, rule)
+        rival.own_variance = load_and_measure(&row, cells, &space.at, rule, rival.label)
         rival.margin = ours.mean - space.scores[rival.label]
         rival.variance = ours.variance + rival.own_variance
         rival.step = step_of(rule, C, rival.margin, rival.variance, true, &row)
@@ -285,7 +307,7 @@ cdef void move_rivals(
             continue
         row = rival_row(space, j)
         if space.shared or rule.update == EXACTLY:              # the place has been used for other rivals since
-            load_block(&row, cells, &space.at, rule.blocks, rival.label)
+            load_block(&row, cells, &space.at, rival.label)
         alpha = rival.step.alpha
         if sums_gradients(rule):
             fill_weights(&row, rule)
@@ -298,9 +320,9 @@ cdef void move_rivals(
             move_row(&row, rule, -alpha, rival.step.gain, rival.variance)
         if average != NULL:
             add_block_to_average(
-                average, &row, cells, &space.at, -alpha, rounds, rule.blocks, rival.label, rule.projection == FIXED,
+                average, &row, cells, &space.at, -alpha, rounds, rival.label, rule.projection == FIXED,
             )
-        store_block(&row, cells, &space.at, rule.blocks, rival.label)
+        store_block(&row, cells, &space.at, rival.label)
 
 
 cdef Outcome learn_labels(
@@ -326,10 +348,9 @@ cdef Outcome learn_labels(
             space.observed, space.scores, average, rounds, space.at.cell, space.at.x, space.at.n, rule.blocks,
         )
     true = true_row(space)
-    load_block(&true, cells, &space.at, rule.blocks, label)
+    ours = Gaussian(space.scores[label], load_and_measure(&true, cells, &space.at, rule, label))
     if sums_gradients(rule):
         fill_weights(&true, rule)
-    ours = Gaussian(space.scores[label], spread_of(&true, rule))
     if not find_steps(cells, space, &true, ours, rule, C, shift, largest_step):
         return outcome
     for j in range(space.n_rivals):
@@ -347,9 +368,9 @@ cdef Outcome learn_labels(
             move_to_average(&true, rule, 1, space.rivals, space.n_rivals, space.n_rivals)
         if average != NULL:
             add_block_to_average(
-                average, &true, cells, &space.at, total, rounds, rule.blocks, label, rule.projection == FIXED,
+                average, &true, cells, &space.at, total, rounds, label, rule.projection == FIXED,
             )
-        store_block(&true, cells, &space.at, rule.blocks, label)
+        store_block(&true, cells, &space.at, label)
         move_rivals(cells, average, space, rule, rounds)
     outcome.sound = True
     return outcome

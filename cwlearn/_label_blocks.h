@@ -1,0 +1,87 @@
+/* The weights of one label, from the cells of a row and back.  `means` is where the label's mean is in the first cell of
+   the state, `cell` where the row's cells begin.  With AVX, entries go four at a time: the compiler would copy one by
+   one. */
+
+#include "_loops.h"
+#include "_row.h"
+
+#if defined(__AVX__) && (defined(__GNUC__) || defined(__clang__))
+#include <immintrin.h>
+
+#define CWLEARN_GATHER_float(numbers, cell) \
+    _mm256_cvtps_pd(_mm_setr_ps((numbers)[(cell)[0]], (numbers)[(cell)[1]], (numbers)[(cell)[2]], (numbers)[(cell)[3]]))
+#define CWLEARN_GATHER_double(numbers, cell) \
+    _mm256_setr_pd((numbers)[(cell)[0]], (numbers)[(cell)[1]], (numbers)[(cell)[2]], (numbers)[(cell)[3]])
+#define CWLEARN_SCATTER_float(numbers, cell, four) do { \
+    const __m128 all = _mm256_cvtpd_ps(four); \
+    _mm_store_ss((numbers) + (cell)[0], all); \
+    _mm_store_ss((numbers) + (cell)[1], _mm_shuffle_ps(all, all, 1)); \
+    _mm_store_ss((numbers) + (cell)[2], _mm_shuffle_ps(all, all, 2)); \
+    _mm_store_ss((numbers) + (cell)[3], _mm_shuffle_ps(all, all, 3)); \
+} while (0)
+#define CWLEARN_SCATTER_double(numbers, cell, four) do { \
+    const __m128d low = _mm256_castpd256_pd128(four), high = _mm256_extractf128_pd(four, 1); \
+    _mm_storel_pd((numbers) + (cell)[0], low); \
+    _mm_storeh_pd((numbers) + (cell)[1], low); \
+    _mm_storel_pd((numbers) + (cell)[2], high); \
+    _mm_storeh_pd((numbers) + (cell)[3], high); \
+} while (0)
+
+#define CWLEARN_LOAD_FOURS(type) \
+    __m256d total = _mm256_setzero_pd(); \
+    CWLEARN_NOT_UNROLLED \
+    for (; p + 4 <= row->n; p += 4) { \
+        const __m256d x = _mm256_loadu_pd(row->x + p), s = CWLEARN_GATHER_##type(variances, cell + p); \
+        _mm256_storeu_pd(row->mean + p, CWLEARN_GATHER_##type(means, cell + p)); \
+        _mm256_storeu_pd(row->variance + p, s); \
+        total = _mm256_add_pd(total, _mm256_mul_pd(s, _mm256_mul_pd(x, x))); \
+    } \
+    _mm256_storeu_pd(sums, total);
+#define CWLEARN_STORE_FOURS(type) \
+    CWLEARN_NOT_UNROLLED \
+    for (; p + 4 <= row->n; p += 4) { \
+        CWLEARN_SCATTER_##type(means, cell + p, _mm256_loadu_pd(row->mean + p)); \
+        CWLEARN_SCATTER_##type(variances, cell + p, _mm256_loadu_pd(row->variance + p)); \
+    }
+
+#else
+
+#define CWLEARN_LOAD_FOURS(type) \
+    for (; p + 4 <= row->n; p += 4) \
+        for (Py_ssize_t q = p; q < p + 4; q++) { \
+            row->mean[q] = means[cell[q]]; \
+            row->variance[q] = variances[cell[q]]; \
+            sums[q - p] += row->variance[q] * (row->x[q] * row->x[q]); \
+        }
+#define CWLEARN_STORE_FOURS(type)
+
+#endif
+
+/* `load_block` of _label_row.pxi, with the sums of `variance_of` of _cells.pxd. */
+#define CWLEARN_LABEL_BLOCKS(type) \
+static double cwlearn_load_block_##type( \
+        const cwlearn_row *row, const type *means, Py_ssize_t n_labels, const int64_t *cell) { \
+    const type *variances = means + n_labels; \
+    double sums[4] = {0, 0, 0, 0}; \
+    Py_ssize_t p = 0; \
+    CWLEARN_LOAD_FOURS(type) \
+    for (; p < row->n; p++) { \
+        row->mean[p] = means[cell[p]]; \
+        row->variance[p] = variances[cell[p]]; \
+        sums[0] += row->variance[p] * (row->x[p] * row->x[p]); \
+    } \
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]); \
+} \
+static void cwlearn_store_block_##type( \
+        const cwlearn_row *row, type *means, Py_ssize_t n_labels, const int64_t *cell) { \
+    type *variances = means + n_labels; \
+    Py_ssize_t p = 0; \
+    CWLEARN_STORE_FOURS(type) \
+    for (; p < row->n; p++) { \
+        means[cell[p]] = (type)row->mean[p]; \
+        variances[cell[p]] = (type)row->variance[p]; \
+    } \
+}
+
+CWLEARN_LABEL_BLOCKS(float)
+CWLEARN_LABEL_BLOCKS(double)
