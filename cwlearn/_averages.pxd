@@ -51,4 +51,4 @@ cdef inline void scores_of_average(
     for p in range(n):
         share = x[p] / rounds
         for z in range(n_labels):
-            averaged[z] -= share * average[n_labels * cell[p] + z]
+            averaged[z] -= share * average[(cell[p] >> 1) + z]

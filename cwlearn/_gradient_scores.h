@@ -32,9 +32,9 @@ __attribute__((noinline)) static void cwlearn_gradient_tile_##type##_##W( \
         sums[0][w] = sums[1][w] = (cwlearn_four){0, 0, 0, 0}; \
     for (Py_ssize_t p = 0; p < n; p += 2) \
         for (Py_ssize_t q = 0; q < 2 && p + q < n; q++) { \
-            const type *total = cells + 2 * n_labels * cell[p + q], *root = total + n_labels; \
+            const type *total = cells + cell[p + q], *root = total + n_labels; \
             for (Py_ssize_t line = 0; line < lines; line++) \
-                cwlearn_prefetch((const char *)(cells + 2 * n_labels * ahead[p + q]) + 64 * line); \
+                cwlearn_prefetch((const char *)(cells + ahead[p + q]) + 64 * line); \
             for (int w = 0; w < W; w++) { \
                 cwlearn_four weights = cwlearn_load_##type(total + 4 * w), roots = cwlearn_load_##type(root + 4 * w); \
                 cwlearn_weigh(&weights, &roots, &by); \

@@ -8,6 +8,7 @@ from cwlearn._kernels import UPDATES as UPDATES
 from cwlearn._kernels import RoomForOne as RoomForOne
 from cwlearn._kernels import answer_rows as answer_rows
 from cwlearn._kernels import check_rows as check_rows
+from cwlearn._kernels import choose_scores as choose_scores
 from cwlearn._kernels import exact_answer as exact_answer
 from cwlearn._kernels import learn_alone as learn_alone
 from cwlearn._kernels import learn_rows as learn_rows

@@ -202,18 +202,38 @@ def test_all_processors_get_the_same_bits(rule, k, update, monkeypatch):
     if update == "exact" and not rule.solvable:
         return
     X, y = labelled_rows(60, seed=8, noise=0.1)
-    builds = [_kernels]
+    assert len(set(results_by_processor(rule, X, y, 5, monkeypatch, n_constraints=k, multiclass_update=update))) == 1
+
+
+@pytest.mark.parametrize("n_labels", [3, 4, 7, 8, 9, 16, 17, 20, 21, 31, 64, 65, 70, 129, 200])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_all_processors_get_the_same_bits_whatever_the_number_of_labels(n_labels, dtype, monkeypatch):
+    """AVX-512 sums eight labels in a vector, up to 64 together, and masks the rest; AVX2 ranks four at once."""
+    X, y = labelled_rows(60, n_labels=n_labels, seed=8, noise=0.3)
+    for k in (1, 7, 30):
+        results = results_by_processor(rules.CW(), X, y, n_labels, monkeypatch, n_constraints=k, dtype=dtype)
+        assert len(set(results)) == 1
+
+
+def results_by_processor(rule, X, y, n_labels, monkeypatch, **options):
+    """Weights and margins in each form that this processor can run."""
+    forms = [(_kernels, False)]
     if _kernels.runs_v3():
-        builds.append(pytest.importorskip("cwlearn._kernels_v3"))
-    results = set()
-    for build in builds:
-        monkeypatch.setattr(diagonal_state, "learn_rows", build.learn_rows)
-        monkeypatch.setattr(diagonal_state, "margin_rows", build.margin_rows)
-        model = new_learner(rule, n_labels=5, n_constraints=k, multiclass_update=update)
-        rows = rows_of(X, model)
-        model.learn(rows, y)
-        results.add((model.state.cells.tobytes(), *(part.tobytes() for part in model.margins(rows))))
-    assert len(results) == 1
+        v3 = pytest.importorskip("cwlearn._kernels_v3")
+        forms += [(v3, wide) for wide in (False, True)]
+    for build, wide in forms:
+        can = build.choose_scores(wide)
+        try:
+            monkeypatch.setattr(diagonal_state, "learn_rows", build.learn_rows)
+            monkeypatch.setattr(diagonal_state, "margin_rows", build.margin_rows)
+            model = new_learner(rule, n_labels=n_labels, **options)
+            rows = rows_of(X, model)
+            model.learn(rows, y)
+            yield (model.state.cells.tobytes(), *(part.tobytes() for part in model.margins(rows)))
+        finally:
+            build.choose_scores(True)
+        if not can:
+            return
 
 
 @pytest.mark.parametrize(("k", "update"), [*UPDATES, (None, "exact")], ids=str)
@@ -343,11 +363,33 @@ def test_an_empty_row_without_intercept_changes_nothing(rule):
 def test_equal_scores_rank_the_lower_label_first():
     """With means of 0 all rivals have equal scores, and only the blocks of the lowest wrong labels move."""
     X = sparse.csr_matrix(np.ones((1, 25), np.float32))
-    for k, label, expected in ((1, 0, [0, 1]), (1, 3, [0, 3]), (2, 1, [0, 1, 2]), (3, 5, [0, 1, 2, 5])):
-        model = new_learner(rules.AROW(), n_labels=6, n_constraints=k)
-        model.state.mean[:] = 0
-        model.learn(rows_of(X, model), np.array([float(label)]))
-        assert np.flatnonzero(model.state.touched.any(axis=0)).tolist() == expected
+    cases = [(1, 0, [0, 1]), (1, 3, [0, 3]), (2, 1, [0, 1, 2]), (3, 5, [0, 1, 2, 5]), (18, 9, [*range(19)])]
+    for k, label, expected in cases:
+        for n_labels in (6, 21) if k < 6 else (21,):
+            model = new_learner(rules.AROW(), n_labels=n_labels, n_constraints=k)
+            model.state.mean[:] = 0
+            model.learn(rows_of(X, model), np.array([float(label)]))
+            assert np.flatnonzero(model.state.touched.any(axis=0)).tolist() == expected
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), st.integers(3, 40))
+def test_rivals_are_the_labels_with_the_highest_scores(data, n_labels):
+    """Scores are the means of the intercept, many equal.  Up to 16 rivals are found one by one, more by a heap."""
+    scores = np.array(
+        data.draw(st.lists(st.sampled_from([-2.0, -1.0, -0.0, 0.0, 1.5]), min_size=n_labels, max_size=n_labels))
+    )
+    k, label = data.draw(st.integers(1, n_labels - 1)), data.draw(st.integers(0, n_labels - 1))
+    model = new_learner(
+        rules.PassiveAggressive(C=None), n_labels=n_labels, n_constraints=k, multiclass_update="parallel"
+    )
+    model.state.mean[0] = scores
+    scores[label] = -np.inf
+    expected = sorted(np.argsort(-scores, kind="stable")[:k].tolist())
+    before = model.state.mean[0].copy()
+    model.state.mean[0, label] = before[label] = -5  # each rival must be beaten
+    model.learn(rows_of(sparse.csr_matrix((1, 25), dtype=np.float32), model), np.array([float(label)]))
+    assert np.flatnonzero(model.state.mean[0] != before).tolist() == sorted([*expected, label])
 
 
 def test_two_labels_keep_the_binary_learner():
