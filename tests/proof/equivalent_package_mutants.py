@@ -6,7 +6,7 @@ from tests.proof.equivalent_mutants import Equivalent
 
 SPARE = "another amount of spare memory, with the same numbers in it"
 UNUSED = "computes what nothing uses"
-LOOK = "how wide a column of a help text is"
+LOOK = "how wide a column of a help text is, or where a chart has its ticks and names"
 OTHER_WAY = "leaves a short way; the long one gives the same"
 GUARD = "a guard that no caller reaches"
 CLEANED = "what is too much is thrown away afterwards"
@@ -26,6 +26,37 @@ EQUIVALENT = [
         BORDER,
     ),
     Equivalent("displays.WeightsDisplay.plot", "ax.axvline(", ("0.8 -> 0.8800000000000001",), "how thick a line is"),
+    Equivalent("estimators.base.OnlineEstimator._options", "parameters = ", (), "names with __ are no options"),
+    Equivalent("estimators.base.OnlineEstimator._needs_no_validation", "return", (), OTHER_WAY),
+    Equivalent(
+        "estimators.classifier._distinct",
+        "found = not ",
+        ("others != two[-1] -> others == two[-1]",),
+        "a sort finds the same labels",
+    ),
+    Equivalent(
+        "estimators.multilabel.MultiLabelClassifier.partial_fit",
+        "if first and",
+        ("'tocsr' -> 'tocsrX'",),
+        "the labels of an indicator matrix are its columns",
+    ),
+    Equivalent("estimators.vectorizer._size", "return", (), "how many threads are worth their while"),
+    Equivalent("evaluation.charts._labels", "return", ("8 -> 9",), LOOK),
+    Equivalent("evaluation.charts._tick_values", "step = ", ("2 -> 3",), LOOK),
+    Equivalent("evaluation.candidates.RuleCandidate.exclusion_reason", "return ''", (), FALSE),
+    Equivalent(
+        "export.c_source._quoted",
+        "plain = ",
+        ("b'\"\\\\?' -> b'\"\\\\?X'", "'backslashreplace' -> 'backslashreplaceX'"),
+        "an X by its number is an X, and no label has a lone surrogate",
+    ),
+    Equivalent("utils.signals.Terminated.__init__", "super().__init__", (), "Python keeps the arguments by itself"),
+    Equivalent(
+        "utils.atomic_file._Target._remove_if_stale",
+        "descriptor = ",
+        ("os.O_WRONLY | os.O_NONBLOCK -> os.O_WRONLY & os.O_NONBLOCK",),
+        "a regular file, which is locked however it is open",
+    ),
     Equivalent("core.merging.merge", "total, in_sum = ", ("0 -> 1",), "one feature that nobody has touched"),
     Equivalent("core.merging._restore_diagonal", "diagonal[abs(", ("ROUNDED * value -> ROUNDED / value",), BORDER),
     Equivalent(
