@@ -6,15 +6,32 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cwlearn.errors import DataError
 from cwlearn.text.record_errors import unknown_field
 
 ROWS_AT_ONCE = 1 << 10
+BYTES_AT_ONCE = 1 << 22  # of text, but for a longer row, where texts are kept once and by number
+LONG = 1 << 16  # bytes of such a text from which on they are: a few bytes of a file may stand for it, row after row
 
 
 def quoted(name: str) -> str:
     """A field of CSV in quotes."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def _coded_columns(known: Any, columns: Sequence[str]) -> list[int]:
+    """The numbers of those columns whose texts are stored once and then by number; so they are kept in memory, too."""
+    groups = range(known.num_row_groups)
+    return [
+        number
+        for number in range(known.num_columns)
+        if known.schema.column(number).path in columns
+        and known.schema.column(number).physical_type == "BYTE_ARRAY"
+        and any("DICTIONARY" in code for group in groups for code in known.row_group(group).column(number).encodings)
+    ]
 
 
 class ParquetText(io.RawIOBase):
@@ -36,6 +53,11 @@ class ParquetText(io.RawIOBase):
         try:
             raw.seek(0)
             self._file = parquet.ParquetFile(raw, pre_buffer=False)
+            known = self._file.metadata
+            coded = _coded_columns(known, columns)
+            self._by_number = coded and parquet.ParquetFile(
+                raw, metadata=known, read_dictionary=coded, pre_buffer=False
+            )
         except (pyarrow.ArrowException, OSError) as error:
             raise DataError(f"damaged Parquet data: {error}", path) from None
         self._paths = self._checked_paths(columns)
@@ -70,26 +92,68 @@ class ParquetText(io.RawIOBase):
 
     def _texts(self) -> Iterator[memoryview]:
         options = self._csv.WriteOptions(include_header=False, quoting_style="all_valid")
-        batches = self._file.iter_batches(ROWS_AT_ONCE, columns=self._columns, use_threads=False)
+        parts = self._batches()
         while True:
             try:
-                batch = next(batches, None)
-                if batch is None:
+                arrays = next(parts, None)
+                if arrays is None:
                     return
-                arrays = [self._as_text(batch.column(path[0]), path[1:]) for path in self._paths]
                 sink = self._pyarrow.BufferOutputStream()
-                table = self._pyarrow.table(arrays, names=self._columns)
+                table = self._pyarrow.table([*map(self._as_text, arrays)], names=self._columns)
                 self._csv.write_csv(table, sink, options)
             except (self._pyarrow.ArrowException, OSError) as error:
                 rows = f"rows {self.n_rows + 1:,} to {self.n_rows + ROWS_AT_ONCE:,}"
                 raise DataError(f"damaged Parquet data in {rows}: {error}", self._path) from None
-            self.n_rows += len(batch)
+            self.n_rows += len(arrays[0])
             yield memoryview(sink.getvalue()).cast("B")
 
-    def _as_text(self, column: Any, within: list[str]) -> Any:
-        """A column, or a field within it, as texts, empty for null, since a row of nulls would be an empty line."""
-        if within:
-            column = self._pyarrow.compute.struct_field(column, within)
+    def _batches(self) -> Iterator[list[Any]]:
+        """The columns of some rows, which are not many bytes as text."""
+        for group in range(self._file.num_row_groups):
+            file = self._by_number if self._repeats_long_texts(group) else self._file
+            for columns in self._read(file, group, ROWS_AT_ONCE):
+                parts = [columns]  # the first one is the last
+                while parts:
+                    part = parts.pop()
+                    if len(part[0]) > 1 and sum(map(self._size, part)) > BYTES_AT_ONCE:
+                        middle = len(part[0]) // 2
+                        parts += [[column[middle:] for column in part], [column[:middle] for column in part]]
+                    else:
+                        yield part
+
+    def _read(self, file: Any, group: int, rows: int) -> Iterator[list[Any]]:
+        """The columns of a group of rows, some rows at a time."""
+        for batch in file.iter_batches(rows, row_groups=[group], columns=self._columns, use_threads=False):
+            yield [self._within(batch.column(path[0]), path[1:]) for path in self._paths]
+
+    def _within(self, column: Any, path: list[str]) -> Any:
+        return self._pyarrow.compute.struct_field(column, path) if path else column
+
+    def _repeats_long_texts(self, group: int) -> bool:
+        """Whether there is a long text among those that are stored once; the first row brings all of them."""
+        first = next(self._read(self._by_number, group, 1), []) if self._by_number else []
+        known = filter(self._is_of_texts_by_number, first)
+        return any(np.diff(self._bounds(column)).max(initial=0) > LONG for column in known)
+
+    def _is_of_texts_by_number(self, column: Any) -> bool:
+        types = self._pyarrow.types
+        return bool(types.is_dictionary(column.type)) and not types.is_primitive(column.type.value_type)
+
+    def _bounds(self, column: Any) -> NDArray[Any]:
+        """Where the texts of a dictionary begin and end."""
+        wide = column.type.value_type in (self._pyarrow.large_string(), self._pyarrow.large_binary())
+        bounds: NDArray[Any] = np.frombuffer(column.dictionary.buffers()[1] or b"", np.int64 if wide else np.int32)
+        return bounds[column.dictionary.offset :][: len(column.dictionary) + 1]
+
+    def _size(self, column: Any) -> int:
+        """How many bytes a column has at least; those of codes count as often as they occur."""
+        if not self._is_of_texts_by_number(column):
+            return int(column.nbytes)
+        codes, bounds = column.indices.drop_null().to_numpy().astype(np.int64), self._bounds(column)
+        return int((bounds[codes + 1] - bounds[codes]).sum())
+
+    def _as_text(self, column: Any) -> Any:
+        """A column as texts, empty for null, since a row of nulls would be an empty line."""
         if self._pyarrow.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         return column.cast(self._pyarrow.string()).fill_null("")

@@ -414,6 +414,8 @@ def test_a_base_that_a_model_cannot_have_started_from_is_refused():
     stranger = package.AROWClassifier(random_state=0).fit(X[:, ::-1], y)
     with pytest.raises(ModelError, match=r"it is less certain of some weights|the base"):
         package.merge([package.AROWClassifier(epochs=30, random_state=0).fit(X, y)], base=stranger)
+    with pytest.raises(NotFittedError, match=r"^base: this AROWClassifier is not fitted yet"):
+        package.merge([package.AROWClassifier()], base=package.AROWClassifier())
     with pytest.raises(NotFittedError, match="model 1: this AROWClassifier is not fitted yet"):
         package.merge([large, package.AROWClassifier()])
 

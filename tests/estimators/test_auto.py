@@ -150,3 +150,20 @@ def test_matrices_of_several_workers_are_told_how_to_choose():
 def test_one_label_is_refused_as_by_the_others():
     with pytest.raises(ValueError, match="label"):
         AutoClassifier().fit(X, np.ones(len(Y)))
+
+
+def test_a_choice_of_a_fit_that_failed_is_forgotten(monkeypatch):
+    X, y = random_rows(200)
+    model = AutoClassifier(random_state=0)
+
+    def fail(*words, **more):
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("cwlearn.core.learner.Learner.train", fail)
+        with pytest.raises(MemoryError):
+            model.fit(X, y)
+    again = model.partial_fit(X[:6], y[:6], classes=[-1, 1])
+    expected = AutoClassifier(random_state=0).partial_fit(X[:6], y[:6], classes=[-1, 1])
+    assert type(again.choice_) is type(expected.choice_)
+    assert (again.coef_ == expected.coef_).all()

@@ -57,6 +57,25 @@ def test_cw_makes_no_more_mistakes_than_theorem_4_allows(seed):
     assert run.mistakes <= (1 + phi**2) / phi**2 * progress <= bounds.cw_bound(run, separator)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_the_bounds_are_their_theorems_summed_update_by_update(seed):
+    run, u = arow_run(seed)
+    r, updated = run.rule.regularization, run.updated
+    margins = run.y[updated] * (run.x[updated][:, run.has_intercept :] @ u + 0.5 * run.has_intercept)
+    u_squared, n_right = u @ u + 0.25 * run.has_intercept, (run.margins[updated] > 0).sum()
+    log_det = np.log1p(run.variances[updated] / r).sum()  # each update multiplies the determinant by 1 + v / r
+    first = np.sqrt(r * u_squared + margins @ margins) * np.sqrt(log_det + n_right)
+    expected = first + np.maximum(0, 1 - margins).sum() - n_right
+    assert bounds.arow_bound(run, u, 0.5 * run.has_intercept) == pytest.approx(expected, rel=1e-9)
+    _, X, y, u = random_run(seed, noise=0)
+    run = bounds.observe(CWClassifier(0.7 + 0.05 * seed, covariance="full", fit_intercept=False), X, y)
+    u = u * (run.margins_after / (run.y * (run.x @ u)))[run.updated].max()
+    values, vectors = np.linalg.eigh(run.covariance)
+    divergence = (values - np.log(values) - 1 + (vectors.T @ u) ** 2 / values).sum()
+    expected = (1 / run.rule.phi**2 + 1) * divergence
+    assert bounds.cw_bound(run, u) == pytest.approx(expected, rel=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_lemmas_3_and_4_of_the_arow_paper_hold(seed):
     """Lemma 3: what an update adds to u'S^-1 mu and to mu'S^-1 mu.  Lemma 4: the sum of v / (v + r) over the updates is

@@ -8,7 +8,7 @@ from scipy.sparse import coo_matrix
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.svm import LinearSVC
 
 import cwlearn as package
@@ -42,7 +42,10 @@ def test_a_learning_curve_ends_with_all_rows(data):
     assert display.progressive_error[-1] == whole._learner.statistics["mistakes"] / 400
     assert display.test_error[-1] == pytest.approx(1 - whole.score(X[400:], y[400:]))
     assert display.line_.get_ydata().tolist() == display.progressive_error.tolist()
-    assert display.ax_.get_xscale() == "log"
+    axes = display.ax_
+    assert (axes.get_xscale(), axes.get_xlabel(), axes.get_ylabel()) == ("log", "rows seen", "error")
+    assert axes.get_ylim()[0] == 0
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["AROWClassifier", "AROWClassifier, test"]
     assert not hasattr(model, "classes_")
 
 
@@ -111,6 +114,10 @@ def test_weights_of_a_pipeline_have_the_names_that_its_steps_give():
     pipeline = make_pipeline(StandardScaler(), package.AROWClassifier(random_state=0)).fit(frame.data, frame.target)
     display = WeightsDisplay.from_estimator(pipeline, top=3)
     assert display.names == [frame.feature_names[j] for j in np.argsort(-np.abs(pipeline[-1].coef_[0]))[:3]]
+    longer = make_pipeline(StandardScaler(), Normalizer(), package.AROWClassifier(random_state=0))
+    longer.fit(frame.data, frame.target)
+    display = WeightsDisplay.from_estimator(longer, top=3)
+    assert display.names == [frame.feature_names[j] for j in np.argsort(-np.abs(longer[-1].coef_[0]))[:3]]
     hashed = make_pipeline(package.HashingVectorizer(n_features=64), package.AROWClassifier(random_state=0))
     hashed.fit(["good film", "bad film"] * 5, [1, 0] * 5)
     assert WeightsDisplay.from_estimator(hashed, top=2).names == [

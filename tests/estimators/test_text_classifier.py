@@ -31,7 +31,7 @@ from cwlearn import (
 )
 from cwlearn.core.text_options import OF_FILES, TextOptions
 from cwlearn.errors import DataError
-from tests.text.document_cases import classifier, documents, everything
+from tests.text.document_cases import classifier, documents, everything, written
 from tests.text_cases import bits
 
 TEXTS, LABELS = documents(60)
@@ -257,3 +257,13 @@ def test_texts_before_one_that_cannot_be_learned_are_counted_and_no_others(monke
     assert bits(model._learner) == bits(straight._learner)
     assert model._learner.frequencies.n_documents == straight._learner.frequencies.n_documents == 6
     assert np.array_equal(model._learner.frequencies.counts, straight._learner.frequencies.counts)
+
+
+def test_a_file_keeps_the_words_and_the_frequencies_that_its_texts_do(tmp_path):
+    path = written(tmp_path / "a.jsonl", TEXTS, LABELS)
+    model = TextClassifier(AROWClassifier(random_state=0), hash_bits=9).fit(TEXTS, LABELS)
+    trained = cwlearn.train(path, TextClassifier(AROWClassifier(random_state=0), hash_bits=9))
+    assert len(model._learner.frequencies.counts) == len(trained._learner.frequencies.counts) == 1 << 9
+    assert (model._learner.frequencies.counts == trained._learner.frequencies.counts).all()
+    assert model._learner.words == trained._learner.words
+    assert len(model._learner.words) > 10

@@ -169,6 +169,13 @@ def test_documents_come_in_any_container(container):
     assert (found != expected).nnz == 0
 
 
+def test_arrow_columns_are_lists_to_settings_that_only_the_original_has():
+    arrow = pytest.importorskip("pyarrow")
+    texts, settings = ["a b", "c", "a"], {"n_features": 16, "tokenizer": str.split, "token_pattern": None}
+    found = HashingVectorizer(**settings).transform(arrow.array(texts))
+    assert (found != Original(**settings).transform(texts)).nnz == 0
+
+
 def test_arrow_and_polars_columns():
     arrow, polars = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
     texts = [f"document {number} " + "caf\u00e9" * (number % 3) for number in range(5000)] + [""]

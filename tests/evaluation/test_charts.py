@@ -16,6 +16,7 @@ from cwlearn.evaluation.charts import (
     TOP,
     Line,
     Point,
+    _tick_values,
     line_chart,
     weight_chart,
 )
@@ -49,6 +50,16 @@ def test_ticks_are_round_numbers():
     assert [tick.text for tick in chart.x_ticks] == ["10", "100", "1,000", "10,000"]
     chart = line_chart("t", [line((20, 0.5), (70, 0.1))], "x", "y", log_x=True)
     assert [tick.text for tick in chart.x_ticks] == ["20", "70"]
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-3.0, 3.0), (0.12, 0.19), (950.0, 4200.0), (2e-9, 7e-9)])
+def test_ticks_lie_within_their_range_and_fill_it(low, high):
+    values = _tick_values(low, high, 5)
+    (step,) = {float(f"{second - first:.6g}") for first, second in pairwise(values)}
+    assert 2 <= len(values) <= 6
+    assert low - 1e-6 * step <= values[0] < low + step
+    assert high - step < values[-1] <= high + 1e-6 * step
+    assert f"{step:e}"[0] in "125"
 
 
 def test_the_diagonal_goes_from_corner_to_corner():
@@ -92,3 +103,6 @@ def test_bars_go_from_zero_to_the_weight_and_deviations_to_both_sides():
     assert (second.x, second.width) == pytest.approx((chart.zero - unit, unit))
     assert second.short_name == "b" * 21 + "…"
     assert chart.bottom > second.y + second.height
+    assert second.y > first.y + first.height
+    assert [tick.text for tick in chart.ticks] == ["-2", "0", "2"]
+    assert [tick.position for tick in chart.ticks] == pytest.approx([chart.zero + unit * x for x in (-2, 0, 2)])

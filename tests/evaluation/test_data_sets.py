@@ -54,6 +54,24 @@ def test_the_rows_of_learners_and_of_scikit_learn_are_the_given_ones_in_the_orde
     assert data_set.classes[data_set.y].tolist() == np.asarray(y)[data_set.original_rows].tolist()
 
 
+def test_columns_that_no_row_has_and_the_fewest_rows_that_folds_need_are_kept():
+    X = sparse.csr_matrix((np.ones(6), np.arange(6), np.arange(7)), (6, 9))
+    data_set = DataSet.from_matrix("data", X, [0, 1] * 3, 3, seed=0)
+    assert data_set.X.shape == (6, 9)
+    assert data_set.rows.n_features == 9
+    with pytest.raises(DataError, match="6 rows are too few for 4 folds"):
+        DataSet.from_matrix("data", X, [0, 1] * 3, 4, seed=0)
+
+
+def test_data_are_rows_and_labels_or_pairs_of_them_by_name():
+    X = np.eye(4)
+    with pytest.raises(DataError, match="data: y must have one label for each of 4 rows"):
+        evaluation.compare(X, None, algorithms=["cw"], folds=2)
+    for given in (({}, None), ({"a": X}, None), ({"a": (X, [0, 1], 2)}, None)):
+        with pytest.raises(TypeError, match="expected `X` and `y`, or a dict of pairs"):
+            evaluation.compare(*given, algorithms=["cw"], folds=2)
+
+
 def test_noise_changes_as_many_labels_as_asked_for_to_wrong_ones():
     X, y = sparse.eye(9000, format="csr"), np.arange(9000) % 3
     data_set = DataSet.from_matrix("data", X, y, 3, seed=0)

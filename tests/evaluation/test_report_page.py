@@ -17,6 +17,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.dummy import DummyClassifier
 
 from cwlearn import evaluation
+from cwlearn.evaluation import report_data_set
 from cwlearn.evaluation.algorithms import CANDIDATES
 from cwlearn.evaluation.data_sets import TrainingRows
 from cwlearn.evaluation.report_page import page
@@ -83,6 +84,22 @@ def test_the_page_needs_no_other_file_and_says_what_was_measured(several):
     best = several.candidates[several.ranking(0.0)[0]]
     decimals = several.decimals("cells", 0.0)
     assert f"{100 * several.error('cells', 0.0, best.name):.{decimals}f}" in words
+
+
+def test_the_section_of_a_data_set_has_its_numbers_and_charts_of_the_best(several, monkeypatch):
+    monkeypatch.setattr(report_data_set, "COLORS", 2)
+    data_set = several.data_sets[1]
+    section = report_data_set.section_of(several, data_set, 0.0)
+    assert (section.name, section.n_rows, section.n_labels, section.n_grey) == ("cells", 569, 2, 3)
+    assert section.mean_row_length == pytest.approx(data_set.X.nnz / 569)
+    assert section.test_error.title == "Test error after each epoch"
+    assert section.reliability.title == "Reliability"
+    assert section.reliability_before.title == "Reliability before calibration"
+    best = {line.name for line in section.test_error.lines if line.color is not None}
+    assert len(best) == 2
+    assert {line.name for line in section.reliability.lines} <= best
+    for row in section.pairs:
+        assert [text == "" for text in row.p_values].count(True) == 1
 
 
 def test_bold_are_those_that_do_not_clearly_differ_from_the_best(several):

@@ -37,14 +37,24 @@ TESTS = {
         *("tests/estimators", "tests/cli/test_multilabel.py"),
         *("tests/text/test_document_models.py", "tests/text/test_documents.py", "tests/text/test_feedback.py"),
     ],
-    "text": ["tests/text"],
-    "utils": ["tests/utils", "tests/cli/test_faults.py", "tests/text/test_resuming.py"],
+    "text": [
+        *("tests/text", "tests/cli/test_learn.py", "tests/cli/test_line_by_line.py", "tests/cli/test_explain.py"),
+        *("tests/cli/test_multilabel.py", "tests/cli/test_race.py", "tests/estimators/test_text_classifier.py"),
+        *("tests/estimators/test_vectorizer.py", "tests/evaluation/test_data_sets.py", "tests/parallel/test_shards.py"),
+    ],
+    "utils": [
+        *("tests/utils", "tests/cli/test_faults.py", "tests/cli/test_learn.py", "tests/text/test_resuming.py"),
+        *("tests/core/test_model_file.py", "tests/core/test_interruptions.py"),
+    ],
     "cli": [
         "tests/cli",
         *("tests/core/test_merging.py", "tests/export"),
         *("tests/text/test_bad_documents.py", "tests/text/test_documents.py", "tests/text/test_resuming.py"),
     ],
-    "estimators": ["tests/estimators"],
+    "estimators": [
+        *("tests/estimators", "tests/core/test_class_labels.py", "tests/core/test_merging.py"),
+        *("tests/core/test_model_file.py", "tests/core/test_draws.py", "tests/text/test_documents.py"),
+    ],
     "evaluation": ["tests/evaluation", "tests/cli/test_compare.py", "tests/cli/test_tune.py"],
     "export": ["tests/export"],
     "parallel": ["tests/parallel", "tests/cli/test_shards.py"],

@@ -13,6 +13,7 @@ from cwlearn.core import model_file
 from cwlearn.core.text_options import TextOptions
 from cwlearn.errors import DataError
 from cwlearn.text import formats
+from cwlearn.text.parquet import ParquetText
 from cwlearn.text.reader import Reader, Reading
 from tests.text_cases import bits, fail, succeed
 
@@ -175,3 +176,27 @@ def test_a_table_is_known_by_its_first_bytes_whatever_its_name(path, tmp_path):
     (first, *_) = Reader(str(unnamed), documents=TextOptions(), hash_bits=10)
     assert first.parser.name == "parquet"
     assert formats.detect(b"PAR1\x15") == "parquet"
+
+
+@pytest.mark.parametrize("kind", [pyarrow.string(), pyarrow.large_string()], ids=str)
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("coded", [False, True])  # in memory, too, when it was written
+def test_x08_a_text_that_is_stored_once_and_repeated_takes_the_memory_of_a_few(kind, nested, coded, tmp_path):
+    """A thousand rows of a hundred kilobytes each, in a few kilobytes, between rows of usual length."""
+    codes, known = [0, None, *[1] * 1000, 2, 0], ["a b", "x" * 100_000, "é"]
+    column = pyarrow.DictionaryArray.from_arrays(pyarrow.array(codes), pyarrow.array(known, kind))
+    column = column if coded else column.cast(kind)
+    column = pyarrow.StructArray.from_arrays([column], ["body"]) if nested else column
+    parquet.write_table(pyarrow.table({"text": column}), tmp_path / "a.parquet", compression="zstd")
+    assert (tmp_path / "a.parquet").stat().st_size < 10_000
+    del column
+    pool = pyarrow.default_memory_pool()
+    buffer, found, before, most = bytearray(1 << 16), bytearray(), pool.bytes_allocated(), 0
+    names = ["text.body" if nested else "text"]
+    with open(tmp_path / "a.parquet", "rb", buffering=0) as raw, ParquetText(raw, names, "a.parquet") as text:
+        while done := text.readinto(buffer):
+            found += buffer[:done]
+            most = max(most, pool.bytes_allocated() - before)
+    expected = "".join(f'"{"" if code is None else known[code]}"\n' for code in codes)
+    assert found.decode().partition("\n")[2] == expected
+    assert most < 25 << 20

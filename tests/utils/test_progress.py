@@ -112,3 +112,16 @@ def test_tune_and_compare_have_a_bar_if_they_are_verbose(monkeypatch):
         evaluation.tune(X, y, "perceptron", epochs=2, verbose=verbose)
         evaluation.compare(X, y, algorithms=["perceptron", "pa"], folds=2, epochs=1, verbose=verbose)
         assert ("tuning" in terminal.text) == ("comparing" in terminal.text) == bool(verbose)
+
+
+def test_a_bar_that_has_ended_is_gone_for_good(monkeypatch):
+    new_terminal(monkeypatch)
+    bar = ProgressBar(quiet=False)
+    bar.begin("waiting", 4, " trials")
+    bar.move_to(1)
+    shown, closed = bar._bar, bar._closed
+    bar.end()
+    assert shown.disable
+    assert closed.is_set()
+    bar.move_to(2)
+    assert bar._bar is None
