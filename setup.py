@@ -44,6 +44,7 @@ KERNEL_PARTS = [
     "_cells.pxd",
     "_checks.h",
     "_exact_labels.pxi",
+    "_exponential.pxd",
     "_forgetting.pxd",
     "_gradient_scores.h",
     "_parallel_labels.pxi",

@@ -22,7 +22,7 @@ def answer_rows(
     """
     cdef Py_ssize_t t
     cdef Statistics* total = statistics_in(counts)
-    cdef double[CALIBRATION_DOUBLES] before
+    cdef double[MAP_DOUBLES] before      # rows that wait change nothing yet
     cdef double[::1] none = scores[:0]       # neither averages nor stamps: another state would answer then
     cdef const uint8_t[::1] fresh = todo[:0]
     for t in range(first, todo.shape[0]):

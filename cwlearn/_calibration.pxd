@@ -11,6 +11,9 @@ scaling).
 The scores of a young model say little about those of an older one.  So later rows count more: an observation's weight
 grows with the power `recency` of the number of rows before it, and no more than the last HORIZON rows count.
 
+After the first rows, those of two labels wait until there are TOGETHER of them, and are observed at once: one step of
+Fisher's scoring for all, instead of one for each.  That takes a fraction of the time, and is as good.
+
 What a score is worth goes with its size: of two labels relative to the mean square, since the scores of a young model
 grow and are worth no more for it.  A settled model and one of more labels keep the worth of a unit of the score instead
 (measured: docs/results/calibration.md).
@@ -19,6 +22,7 @@ grow and are worth no more for it.  A settled model and one of more labels keep 
 from libc.math cimport copysign, exp, fabs, log, log1p, sqrt
 from libc.stdint cimport uint64_t
 
+from cwlearn._exponential cimport exponential
 from cwlearn._rules cimport larger, smaller
 
 cdef struct Calibrator:
@@ -33,7 +37,9 @@ cdef struct Calibrator:
 
 cdef enum:
     ODDS = 64                 # intervals of log odds, 1/4 wide, around 0; the outer ones are open
-    CALIBRATION_DOUBLES = 18 + 64
+    TOGETHER = 16             # two labels: so many rows wait for each other
+    MAP_DOUBLES = 18 + 64     # that say what a score is worth; the others say which rows wait
+    CALIBRATION_DOUBLES = 18 + 64 + 1 + 3 * 16
 
 cdef struct Calibration:      # only doubles: Python has it as an array of CALIBRATION_DOUBLES
     double observed           # rows
@@ -41,11 +47,15 @@ cdef struct Calibration:      # only doubles: Python has it as an array of CALIB
     Calibrator margin
     Calibrator deviation
     double[ODDS] odds         # two labels: how the log odds of rows are distributed, each before it was observed
+    double waiting            # two labels: so many rows
+    double[TOGETHER] scores   # positive for the second label
+    double[TOGETHER] spreads  # squared deviations
+    double[TOGETHER] pulls    # the weight of the row, with the sign of its label
 
-cdef struct Pace:             # how much the newest row counts
-    double share              # its share in a mean of all rows
-    double growth             # of the variances before it is observed
-    double noise_share        # its share in the noise
+cdef struct Pace:             # how much the newest rows count
+    double share              # their share in a mean of all rows
+    double growth             # of the variances before they are observed
+    double noise_share        # their share in the noise
     bint keeps_unit           # what is known stays the same per unit of the score, whatever the mean square
 
 # A weak prior: a score of average size is worth a probability of 0.88, give or take everything.
@@ -54,25 +64,37 @@ cdef enum:
     PRIOR_SLOPE_VARIANCE = 100
     PRIOR_SHIFT_VARIANCE = 16
     HORIZON = 1 << 16
-    ALL_ROWS = 1024           # so many are observed one by one, and then as many each time the rows grow by e: one
-    #                           observation takes as long as learning some forty features
-    ALL_ROWS_OF_SEVERAL = 512     # the same for more than two labels, which have no shift to be found
+    ALL_ROWS = 4096           # so many are observed, and then fewer and fewer
+    MANY_ROWS = 1024          # but so many each time the rows grow by e
+    ALL_ROWS_OF_SEVERAL = 1024    # the same for more than two labels, which have no shift to be found
+    MANY_ROWS_OF_SEVERAL = 512
+    FIRST_ROWS = 64           # so many are observed one by one, since each tells much
     HEAVIEST = 1 << 20        # no row counts as more than so many
     NOISE_RECENCY = 4         # the mistakes of a young model are no noise: they are forgotten faster
+    NOISE_RECENCY_OF_SEVERAL = 1  # among more labels, few mistakes look like noise
     NOISE_ROWS = 100          # the noise begins as if of so many rows
     RANDOM_ROWS = 4           # so many had had a random label
-    FAR = 36                  # exp(-FAR) is no part of 1
     FEWEST_OF_SIZE = 32       # fewer scores do not tell their size
+    FARTHEST = 4              # the logit of a score four times the usual moves no farther by one step for many rows
 
 
-cdef inline bint is_observed(const Calibration* known, uint64_t row, bint several) noexcept nogil:
-    """Whether a row is worth the time; `row` counts all rows that were learned.
+cdef inline bint is_chosen(uint64_t row, bint several) noexcept nogil:
+    """Whether a row is one of the fewer that are worth the time, however many were observed before it.
 
-    Row t is observed with the chance ALL_ROWS / t.  Fibonacci hashing decides, which follows no pattern of the labels.
+    Of all rows that were learned, row t is chosen with the chance (ALL_ROWS / t)^2 or MANY_ROWS / t, whichever is more;
+    by sixteens, which branches foresee.  Fibonacci hashing decides, which follows no pattern of the labels.
     """
-    cdef double chance = <double> (row * <uint64_t> 0x9E3779B97F4A7C15 >> 40) / (1 << 24)
-    cdef double rows = ALL_ROWS_OF_SEVERAL if several else ALL_ROWS
-    return known.observed < rows or chance * row < rows
+    cdef uint64_t sixteen = row >> 4
+    cdef double chance = <double> (sixteen * <uint64_t> 0x9E3779B97F4A7C15 >> 40) / (1 << 24)
+    cdef double t = 16 * sixteen
+    cdef double all_rows = ALL_ROWS_OF_SEVERAL if several else ALL_ROWS
+    return chance * t < (MANY_ROWS_OF_SEVERAL if several else MANY_ROWS) or chance * t * t < all_rows * all_rows
+
+
+cdef inline bint is_observed(const Calibration* known, bint chosen, bint several, bint settled) noexcept nogil:
+    """Whether a row is observed: all of the first ones are, and the first one that a settled model has scored."""
+    return (chosen or known.observed < (ALL_ROWS_OF_SEVERAL if several else ALL_ROWS)
+            or (settled and known.settled == 0))
 
 
 cdef inline bint is_positive(double square) noexcept nogil:
@@ -85,31 +107,37 @@ cdef inline bint is_measurable(double score) noexcept nogil:
     return score * score < 1e200
 
 
-cdef inline void start(Calibrator* c) noexcept nogil:
-    cdef double noise = <double> RANDOM_ROWS / NOISE_ROWS
+cdef inline void start(Calibrator* c, double noise) noexcept nogil:
     c[0] = Calibrator(0, PRIOR_SLOPE, 0, PRIOR_SLOPE_VARIANCE, 0, PRIOR_SHIFT_VARIANCE, 0, noise)
 
 
+cdef inline bint begins_anew(const Calibration* known, bint settled) noexcept nogil:
+    """Whether nothing is known before this row: the first one, and the first one that a settled model has scored."""
+    return known.observed == 0 or (settled and known.settled == 0)
+
+
 cdef inline void begin(Calibration* known, bint settled) noexcept nogil:
-    """Begin anew with the first row, and with the first one that a settled model has scored."""
+    """Begin anew, except that the noise is one of the labels, not of the scores."""
+    cdef bint first = known.observed == 0
+    cdef double noise = <double> RANDOM_ROWS / NOISE_ROWS
     cdef int k
-    if known.observed == 0 or (settled and known.settled == 0):
-        known.observed = 0
-        known.settled = settled
-        start(&known.margin)
-        start(&known.deviation)
-        for k in range(ODDS):
-            known.odds[k] = 0
-    known.observed = smaller(known.observed + 1, HORIZON)
+    start(&known.margin, noise if first else known.margin.noise)
+    start(&known.deviation, noise if first else known.deviation.noise)
+    known.observed = 0
+    known.settled = settled
+    known.waiting = 0
+    for k in range(ODDS):
+        known.odds[k] = 0
 
 
-cdef inline Pace pace_of(double observed, bint settled, bint several) noexcept nogil:
-    """How much the newest row counts, the `observed`th one."""
+cdef inline Pace pace_of(double observed, bint settled, bint several, int rows) noexcept nogil:
+    """How much the newest rows count, the last of which is the `observed`th one."""
     cdef double recency = 0.5 if settled else 2
+    cdef double of_noise = NOISE_RECENCY_OF_SEVERAL if several else NOISE_RECENCY
     return Pace(
-        larger((1 + recency) / (observed + recency), 1.0 / HORIZON),
-        larger((observed - 1 + recency) / (observed - 1), 1 + 1.0 / HORIZON) if observed > 1 else 1,
-        larger((1.0 + NOISE_RECENCY) / (observed + NOISE_RECENCY + NOISE_ROWS), 1.0 / HORIZON),
+        rows * larger((1 + recency) / (observed + recency), 1.0 / HORIZON),
+        1 + rows * larger(recency / (observed - rows), 1.0 / HORIZON) if observed > rows else 1,
+        rows * larger((1 + of_noise) / (observed + of_noise + NOISE_ROWS), 1.0 / HORIZON),
         (settled or several) and observed > FEWEST_OF_SIZE,
     )
 
@@ -140,14 +168,29 @@ cdef inline void forget(Calibrator* c, double growth) noexcept nogil:
     c.covariance *= growth
 
 
+cdef inline void count_noise(Calibrator* c, double noise, double share) noexcept nogil:
+    """Count a chance of noise.  No label is impossible, and some always tell of the score."""
+    c.noise = larger(1e-9, smaller(c.noise + share * (noise - c.noise), 0.98))
+
+
 cdef inline void observe_noise(Calibrator* c, double right, double p, Py_ssize_t n, double share) noexcept nogil:
     """A row whose one of n labels has the probability p, and `right` if there were no noise.
 
     The label is another one than the true one with the chance noise / n (1 - right) / p, and a random label is so with
-    the chance (n - 1) / n.  (This is a step of online EM.)  No label is impossible, and some always tell of the score.
+    the chance (n - 1) / n.  (This is a step of online EM.)
     """
-    cdef double noise = c.noise / (n - 1) * (1 - right) / p
-    c.noise = larger(1e-9, smaller(c.noise + share * (noise - c.noise), 0.98))
+    count_noise(c, c.noise / (n - 1) * (1 - right) / p, share)
+
+
+cdef inline void know(Calibrator* c, double slope_variance, double covariance, double shift_variance) noexcept nogil:
+    """Take over a covariance; rounding must not make it less than one."""
+    cdef double limit
+    c.slope_variance = larger(slope_variance, 1e-15)
+    c.shift_variance = larger(shift_variance, 1e-15)
+    c.covariance = covariance
+    limit = (1 - 1e-9) * c.slope_variance * c.shift_variance
+    if covariance * covariance > limit:
+        c.covariance = copysign(sqrt(limit), covariance)
 
 
 cdef inline void observe_margin(Calibrator* c, double score, double sign, double weight, Pace pace) noexcept nogil:
@@ -155,7 +198,7 @@ cdef inline void observe_margin(Calibrator* c, double score, double sign, double
 
     One step of Fisher's scoring for log p, p = noise / 2 + (1 - noise) sigmoid(m), m = sign (slope f + shift).
     """
-    cdef double f, m, e, right, wrong, p, q, steepness, information, along_slope, along_shift, v, alpha, beta, limit
+    cdef double f, m, e, right, wrong, p, q, steepness, information, along_slope, along_shift, v, alpha, beta
     count_square(c, score * score, pace)
     f = score / sqrt(c.mean_square) if is_positive(c.mean_square) else 0
     forget(c, pace.growth)
@@ -181,31 +224,137 @@ cdef inline void observe_margin(Calibrator* c, double score, double sign, double
     observe_noise(c, right, p, 2, pace.noise_share)
     c.slope += sign * alpha * along_slope
     c.shift += sign * alpha * along_shift
-    c.covariance -= beta * along_slope * along_shift
-    # Rounding must not make it less than a covariance matrix.
-    c.slope_variance = larger(c.slope_variance - beta * along_slope * along_slope, 1e-15)
-    c.shift_variance = larger(c.shift_variance - beta * along_shift * along_shift, 1e-15)
-    limit = (1 - 1e-9) * c.slope_variance * c.shift_variance
-    if c.covariance * c.covariance > limit:
-        c.covariance = copysign(sqrt(limit), c.covariance)
+    know(
+        c,
+        c.slope_variance - beta * along_slope * along_slope,
+        c.covariance - beta * along_slope * along_shift,
+        c.shift_variance - beta * along_shift * along_shift,
+    )
 
 
-cdef inline double odds_of(const Calibrator* c, double score) noexcept nogil:
-    """The log odds of a score, as far as they are known."""
-    return (c.slope * score / sqrt(c.mean_square) if is_positive(c.mean_square) else 0) + c.shift
+cdef inline bint observe_margins(
+    Calibrator* known, const double* scores, const double* pulls, Pace pace,
+) noexcept nogil:
+    """TOGETHER rows of two labels in one step; see `observe_margin`, and `Calibration` for `pulls`.
+
+    False if the step is too long for its tangent: then nothing has changed.
+    """
+    cdef Calibrator c = known[0]
+    cdef double[TOGETHER] f, p, information, pull, random
+    cdef double m, e, high, low, right, wrong, q, ratio, steepness, unit, a, b, d, slope_step, shift_step, growth
+    cdef double square = 0, chance = 1, noise = 0, along_slope = 0, along_shift = 0
+    cdef double of_slope = 0, of_both = 0, of_shift = 0     # the information of all rows
+    cdef int k
+    for k in range(TOGETHER):
+        square += scores[k] * scores[k]
+    count_square(&c, square / TOGETHER, pace)
+    forget(&c, pace.growth)
+    unit = 1 / sqrt(c.mean_square) if is_positive(c.mean_square) else 0
+    for k in range(TOGETHER):      # without a branch or a call: see `exponential`
+        f[k] = scores[k] * unit
+        m = copysign(1, pulls[k]) * (c.slope * f[k] + c.shift)
+        e = exponential(-fabs(m))
+        high = 1 / (1 + e)
+        low = e * high
+        right = high if m >= 0 else low
+        wrong = low if m >= 0 else high
+        p[k] = c.noise / 2 + (1 - c.noise) * right
+        q = c.noise / 2 + (1 - c.noise) * wrong
+        ratio = 1 / (p[k] * q)
+        steepness = (1 - c.noise) * right * wrong
+        information[k] = fabs(pulls[k]) * steepness * steepness * ratio
+        pull[k] = pulls[k] * steepness * (ratio * q)
+        random[k] = c.noise * wrong * (ratio * q)
+    for k in range(TOGETHER):
+        chance *= p[k]
+        noise += random[k]
+        along_slope += pull[k] * f[k]
+        along_shift += pull[k]
+        of_slope += information[k] * f[k] * f[k]
+        of_both += information[k] * f[k]
+        of_shift += information[k]
+    # The covariance V becomes inv(inv(V) + information), here without a difference of large numbers.
+    d = c.slope_variance * c.shift_variance - c.covariance * c.covariance
+    growth = (1 + c.slope_variance * of_slope + 2 * c.covariance * of_both + c.shift_variance * of_shift
+              + d * (of_slope * of_shift - of_both * of_both))
+    a = (c.slope_variance + d * of_shift) / growth
+    b = (c.covariance - d * of_both) / growth
+    d = (c.shift_variance + d * of_slope) / growth
+    slope_step = a * along_slope + b * along_shift
+    shift_step = b * along_slope + d * along_shift
+    if not 4 * fabs(slope_step) + fabs(shift_step) <= FARTHEST:
+        return False
+    know(&c, a, b, d)
+    c.slope += slope_step
+    c.shift += shift_step
+    c.loss -= pace.share * (log(chance) / TOGETHER + c.loss)
+    count_noise(&c, noise / TOGETHER, pace.noise_share)
+    known[0] = c
+    return True
+
+
+cdef inline void observe_all_margins(
+    Calibrator* c, const double* scores, const double* pulls, double before, bint settled,
+) noexcept nogil:
+    """TOGETHER rows in one step if that is not too far, else one by one; so many were observed before."""
+    cdef double observed
+    cdef int k
+    if observe_margins(c, scores, pulls, pace_of(smaller(before + TOGETHER, HORIZON), settled, False, TOGETHER)):
+        return
+    for k in range(TOGETHER):
+        observed = smaller(before + k + 1, HORIZON)
+        observe_margin(
+            c, scores[k], copysign(1, pulls[k]), fabs(pulls[k]), pace_of(observed, settled, False, 1),
+        )
 
 
 cdef inline void count_odds(
-    Calibration* known, double score, double ratio, double weight, double share,
+    Calibration* known, const double* scores, const double* ratios, const double* pulls, int rows, double share,
 ) noexcept nogil:
-    """Count the log odds of a row.  From these follow the thresholds for measures other than the error."""
-    cdef double odds = (odds_of(&known.deviation, ratio) if known.deviation.loss < known.margin.loss
-                        else odds_of(&known.margin, score))
-    cdef double place = smaller(larger(4 * odds + ODDS / 2, 0), ODDS - 1)
+    """Count the log odds of rows, as far as they are known.
+
+    From these follow the thresholds for measures other than the error.
+    """
+    cdef bint by_ratio = known.deviation.loss < known.margin.loss
+    cdef const Calibrator* c = &known.deviation if by_ratio else &known.margin
+    cdef const double* f = ratios if by_ratio else scores
+    cdef double slope = c.slope / sqrt(c.mean_square) if is_positive(c.mean_square) else 0
+    cdef double place
     cdef int k
     for k in range(ODDS):
         known.odds[k] *= 1 - share
-    known.odds[<int> place] += share * weight
+    for k in range(rows):
+        place = smaller(larger(4 * (slope * f[k] + c.shift) + ODDS / 2, 0), ODDS - 1)
+        known.odds[<int> place] += share / rows * fabs(pulls[k])
+
+
+cdef inline void observe_alone(
+    Calibration* known, double score, double spread, double pull, bint settled,
+) noexcept nogil:
+    """A row of two labels by itself."""
+    cdef double ratio = score / sqrt(spread) if is_positive(spread) else 0
+    cdef double sign = copysign(1, pull)
+    cdef Pace pace
+    known.observed = smaller(known.observed + 1, HORIZON)
+    pace = pace_of(known.observed, settled, False, 1)
+    count_odds(known, &score, &ratio, &pull, 1, pace.share)
+    observe_margin(&known.margin, score, sign, fabs(pull), pace)
+    observe_margin(&known.deviation, ratio, sign, fabs(pull), pace)
+
+
+cdef inline void observe_waiting(Calibration* known, bint settled) noexcept nogil:
+    """All rows that have waited for each other."""
+    cdef double[TOGETHER] ratios
+    cdef double before = known.observed
+    cdef double share = pace_of(smaller(before + TOGETHER, HORIZON), settled, False, TOGETHER).share
+    cdef int k
+    for k in range(TOGETHER):
+        ratios[k] = known.scores[k] / sqrt(known.spreads[k]) if is_positive(known.spreads[k]) else 0
+    count_odds(known, known.scores, ratios, known.pulls, TOGETHER, share)
+    observe_all_margins(&known.margin, known.scores, known.pulls, before, settled)
+    observe_all_margins(&known.deviation, ratios, known.pulls, before, settled)
+    known.observed = smaller(before + TOGETHER, HORIZON)
+    known.waiting = 0
 
 
 cdef inline void observe_two(
@@ -213,16 +362,22 @@ cdef inline void observe_two(
 ) noexcept nogil:
     """A row of two labels with margin m (times the sign of its label) and the squared deviation `spread`."""
     cdef double score = sign * m
-    cdef double ratio = score / sqrt(spread) if is_positive(spread) else 0
-    cdef Pace pace
-    if not (is_measurable(score) and is_measurable(ratio)):
+    cdef double pull = sign * smaller(weight, HEAVIEST)
+    cdef int k
+    if not (is_measurable(score) and (score * score < 1e200 * spread or not is_positive(spread))):
         return
-    weight = smaller(weight, HEAVIEST)
-    begin(known, settled)
-    pace = pace_of(known.observed, settled, False)
-    count_odds(known, score, ratio, weight, pace.share)
-    observe_margin(&known.margin, score, sign, weight, pace)
-    observe_margin(&known.deviation, ratio, sign, weight, pace)
+    if begins_anew(known, settled):
+        begin(known, settled)
+    if known.observed < FIRST_ROWS:
+        observe_alone(known, score, spread, pull, settled)
+        return
+    k = <int> known.waiting
+    known.scores[k] = score
+    known.spreads[k] = spread
+    known.pulls[k] = pull
+    known.waiting = k + 1
+    if k + 1 == TOGETHER:
+        observe_waiting(known, settled)
 
 
 cdef inline void observe_scores(
@@ -235,25 +390,29 @@ cdef inline void observe_scores(
     it is no noise (online EM).
     """
     cdef double total = 0, mean = 0, square = 0
-    cdef double scale, f, exponent, p, own, right
-    cdef Py_ssize_t z
+    cdef double scale, p, own, right
+    cdef double[TOGETHER] f, powers
+    cdef Py_ssize_t first = 0
+    cdef Py_ssize_t z, count
     count_square(c, lead / unit * (lead / unit), pace)
     if not is_positive(c.mean_square):
         return
     forget(c, pace.growth)
     scale = 1 / (unit * sqrt(c.mean_square))
-    for z in range(n):
-        f = (scores[z] - best) * scale
-        exponent = c.slope * f
-        if exponent > -FAR:
-            p = exp(exponent)
-            total += p
-            mean += p * f
-            square += p * f * f
+    while first < n:
+        count = n - first if n - first < TOGETHER else TOGETHER
+        for z in range(count):      # without a branch or a call: see `exponential`
+            f[z] = (scores[first + z] - best) * scale
+            powers[z] = exponential(c.slope * f[z])
+        for z in range(count):
+            total += powers[z]
+            mean += powers[z] * f[z]
+            square += powers[z] * f[z] * f[z]
+        first += count
     mean /= total
     square = larger(square / total - mean * mean, 0)
     own = (scores[label] - best) * scale
-    right = exp(c.slope * own) / total
+    right = exponential(c.slope * own) / total
     p = c.noise / n + (1 - c.noise) * right
     weight *= (1 - c.noise) * right / p
     c.loss -= pace.share * (log(p) + c.loss)
@@ -285,7 +444,9 @@ cdef inline void observe_labels(
     if not (is_measurable(lead) and is_measurable(lead / unit)):
         return
     weight = smaller(weight, HEAVIEST)
-    begin(known, settled)
-    pace = pace_of(known.observed, settled, True)
+    if begins_anew(known, settled):
+        begin(known, settled)
+    known.observed = smaller(known.observed + 1, HORIZON)
+    pace = pace_of(known.observed, settled, True, 1)
     observe_scores(&known.margin, scores, n, label, 1, lead, best, weight, pace)
     observe_scores(&known.deviation, scores, n, label, unit, lead, best, weight, pace)

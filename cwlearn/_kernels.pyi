@@ -9,6 +9,7 @@ KINDS: dict[str, int]
 PROJECTIONS: dict[str, int]
 UPDATES: dict[str, int]
 CALIBRATION_SIZE: int
+MAP_SIZE: int
 SCORED: int
 LEARNED: int
 LEFT_OUT: int

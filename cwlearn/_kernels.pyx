@@ -13,7 +13,9 @@ from libc.string cimport memcmp, memcpy
 
 from cwlearn._averages cimport add_to_average, lag_of, prefetch_averages
 from cwlearn._binary_row cimport SUMS_WHILE_LOADING, load_row, move_and_store, store_row
-from cwlearn._calibration cimport CALIBRATION_DOUBLES, Calibration, is_observed, observe_labels, observe_two
+from cwlearn._calibration cimport (
+    CALIBRATION_DOUBLES, MAP_DOUBLES, Calibration, is_chosen, is_observed, observe_labels, observe_two,
+)
 from cwlearn._cells cimport (
     Gaussian, Outcome, Row, Rule, Upcoming, fill_weights, floating, index_t, is_sound, margin_of, measure,
     move_row, moved, prefetch, shift_of, step_of, sums_gradients,
@@ -54,7 +56,7 @@ PROJECTIONS = {
     "fixed": FIXED, "kl": KL, "l2": L2, "exact": EXACT, "inclusive": INCLUSIVE, "proximal": PROXIMAL, "dual": DUAL,
 }
 UPDATES = {"sequential": SEQUENTIAL, "parallel": PARALLEL, "exact": EXACTLY}
-CALIBRATION_SIZE = CALIBRATION_DOUBLES
+CALIBRATION_SIZE, MAP_SIZE = CALIBRATION_DOUBLES, MAP_DOUBLES
 
 cdef struct Statistics:
     int64_t rows              # rows seen (those of weight 0 do not count)
@@ -198,6 +200,7 @@ cdef Py_ssize_t learn_in_order(
     cdef bint has_sets = set_bounds is not None
     cdef bint by_length = (blocks > 1 and not has_sets) or rule.projection in (FIXED, INCLUSIVE, PROXIMAL, DUAL)
     cdef bint observes, is_fresh
+    cdef bint chosen = is_chosen(statistics.rows, blocks > 1 and not has_sets)
     # A step below half a unit in the last place of the largest number can never carry a finite mean to infinity.
     cdef double largest_step = 2.0 ** 102 if floating is float else 2.0 ** 969
     cdef Row row = new_row(scratch, places)
@@ -247,12 +250,12 @@ cdef Py_ssize_t learn_in_order(
                 clock.now = <double> statistics.rows
                 nnz = indptr[i + 1] - indptr[i]
                 is_fresh = rule.kind != RLS and (fresh.shape[0] == 0 or fresh[i])
-                observes = is_fresh and not has_sets and is_observed(known, statistics.rows, blocks > 1)
+                observes = is_fresh and not has_sets and is_observed(known, chosen, blocks > 1, rule.settled)
                 if has_sets:
                     outcome = learn_set(
                         cell0, average0, &binary, &sets, n_features, targets[i], column0 + indptr[i],
                         value0 + indptr[i], nnz, &rule, C, shift, statistics.rows, largest_step, upcoming,
-                        sets.known if is_fresh else NULL,
+                        sets.known if is_fresh else NULL, chosen,
                         squares[i] + rule.bias * rule.bias if by_length else -1, weight,
                     )
                 elif blocks == 1:
@@ -276,6 +279,8 @@ cdef Py_ssize_t learn_in_order(
                             known, space.observed, blocks, <Py_ssize_t> targets[i], spread, weight, rule.settled,
                         )
                 statistics.rows += 1
+                if statistics.rows & 15 == 0:       # see `is_chosen`
+                    chosen = is_chosen(statistics.rows, blocks > 1 and not has_sets)
                 statistics.updates += outcome.moved
                 statistics.mistakes += outcome.mistake
                 statistics.unsolved += outcome.unsolved

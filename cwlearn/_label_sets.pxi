@@ -219,13 +219,13 @@ cdef double lag_of_label(
 
 cdef void observe_binaries(
     Calibration* known, const double* average, const Binaries* binary, const Rule* rule, uint64_t rounds,
-    double length, double weight,
+    bint chosen, double length, double weight,
 ) noexcept nogil:
     """Let the scores of all labels be tested by the row; `length` is its squared length if that is to be compared."""
     cdef Py_ssize_t z
     cdef double m
     for z in range(rule.blocks):
-        if is_observed(&known[z], rounds, False):
+        if is_observed(&known[z], chosen, False, rule.settled):
             m = binary.signs[z] * binary.scores[z]
             if average != NULL and rounds > 0:
                 m -= binary.signs[z] * lag_of_label(average, &binary.at, <double> rounds, z)
@@ -237,7 +237,8 @@ cdef void observe_binaries(
 cdef Outcome learn_set(
     floating* cells, double* average, Binaries* binary, const Sets* sets, uint64_t n_features, double target,
     const index_t* indices, const floating* values, Py_ssize_t nnz, const Rule* rule, double C, double shift,
-    uint64_t rounds, double largest_step, Upcoming upcoming, Calibration* known, double length, double weight,
+    uint64_t rounds, double largest_step, Upcoming upcoming, Calibration* known, bint chosen, double length,
+    double weight,
 ) noexcept nogil:
     """Learn from one row, whose set of labels has the number `target`.
 
@@ -257,7 +258,7 @@ cdef Outcome learn_set(
     for z in range(rule.blocks):
         outcome.mistake += binary.signs[z] * binary.scores[z] <= 0
     if known != NULL:
-        observe_binaries(known, average, binary, rule, rounds, length, weight)
+        observe_binaries(known, average, binary, rule, rounds, chosen, length, weight)
     if outcome.moved:
         move_labels(cells, average, binary, rule, outcome.moved, <double> rounds)
     outcome.sound = True

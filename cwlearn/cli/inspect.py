@@ -132,7 +132,7 @@ def _calibration_facts(learner: Learner, known: Calibration | None) -> dict[str,
     if known is None:
         return None
     return {
-        "rows": int(known.observed),
+        "rows": known.rows,
         "held_back": bool(known.settled),
         "uses": "margin / deviation" if known.uses_deviation else "margin",
         "slope": known.line[0],

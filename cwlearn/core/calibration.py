@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -10,17 +11,19 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn._kernels import CALIBRATION_SIZE
+from cwlearn._kernels import CALIBRATION_SIZE, MAP_SIZE
 from cwlearn.core.parameters import is_number
 from cwlearn.core.probabilities import softmax
 
 ODDS, ODDS_WIDTH = 64, 0.25  # intervals of log odds around 0
+TOGETHER = 16  # so many rows of two labels are observed at once
 # Those of `_calibration.pxd`.
 PRIOR_SLOPE, PRIOR_SLOPE_VARIANCE, PRIOR_SHIFT_VARIANCE, PRIOR_NOISE = 2.0, 100.0, 16.0, 0.04
 FEW_ROWS = 16  # after so many, a shift needs two standard errors
 LEAST_SLOPE = 1e-9  # a higher score is never worth less
 LEAST_SQUARE = 1e-200  # nothing is divided by the root of a smaller number, here and there
 LARGEST = 1e100  # of scores
+HEAVIEST = 1 << 20  # of weights of rows
 # Of the mean square and of the other numbers of a calibrator in a file; far beyond all that occur.
 LARGEST_SQUARE, LARGEST_NUMBER = 1e200, 1e40
 LEAST_NOISE, MOST_NOISE = 1e-9, 0.98  # those of `_calibration.pxd`, too
@@ -66,6 +69,9 @@ class Calibration:
     margin: Calibrator
     deviation: Calibrator
     odds: tuple[float, ...] = (0.0,) * ODDS  # two labels: the rows in each interval of log odds, in any unit
+    # Two labels: rows that wait to be observed together, each with its score, squared deviation, and weight (negative
+    # if it has the first label).  They change nothing yet.
+    waiting: tuple[tuple[float, float, float], ...] = ()
 
     @classmethod
     def of(cls, numbers: NDArray[np.float64]) -> Self | None:
@@ -74,12 +80,23 @@ class Calibration:
             return None
         observed, settled, *rest = numbers.tolist()
         half = len(Calibrator._fields)
-        margin, deviation, odds = rest[:half], rest[half : 2 * half], rest[2 * half :]
-        return cls(observed, settled, Calibrator(*margin), Calibrator(*deviation), tuple(odds))
+        margin, deviation, rest = rest[:half], rest[half : 2 * half], rest[2 * half :]
+        odds, waiting, rows = rest[:ODDS], int(rest[ODDS]), np.reshape(rest[ODDS + 1 :], (3, TOGETHER))
+        their = (*(tuple(row) for row in rows.T[:waiting].tolist()),)
+        return cls(observed, settled, Calibrator(*margin), Calibrator(*deviation), tuple(odds), their)
 
     def numbers(self) -> NDArray[np.float64]:
         """The array of the kernel."""
-        return np.array([self.observed, self.settled, *self.margin, *self.deviation, *self.odds])
+        rows = np.zeros((3, TOGETHER))
+        if self.waiting:
+            rows[:, : len(self.waiting)] = np.transpose(self.waiting)
+        known = [self.observed, self.settled, *self.margin, *self.deviation, *self.odds, len(self.waiting)]
+        return np.concatenate([known, rows.ravel()])
+
+    @property
+    def rows(self) -> int:
+        """How many rows were seen, at most some 65,000."""
+        return int(self.observed) + len(self.waiting)
 
     @cached_property
     def uses_deviation(self) -> bool:
@@ -139,6 +156,7 @@ class Calibration:
             "margin": list(self.margin),
             "deviation": list(self.deviation),
             "odds": list(self.odds),
+            "waiting": [list(row) for row in self.waiting],
         }
 
 
@@ -157,13 +175,20 @@ def from_records(records: Any, count: int) -> list[NDArray[np.float64]]:
 def from_record(record: Any) -> NDArray[np.float64]:
     """The array of the kernel, from a model file; ValueError if it is not sound."""
     try:
-        odds = record.get("odds", [0.0] * ODDS)  # which the first models with a calibration did not have
+        # The first models with a calibration had neither odds nor rows that wait.
+        odds, waiting = record.get("odds", [0.0] * ODDS), record.get("waiting", [])
         numbers = [record["observed"], record["settled"], *record["margin"], *record["deviation"], *odds]
+        rows = [number for row in waiting for number in row]
     except (AttributeError, KeyError, TypeError):
         numbers = []
-    if len(numbers) != CALIBRATION_SIZE or not all(map(is_number, numbers)):
+    if len(numbers) != MAP_SIZE or not all(map(is_number, [*numbers, *rows])):
         raise ValueError("its calibration is not complete")
-    array = np.array(numbers, np.float64)
+    if len(waiting) >= TOGETHER or not all(map(_can_wait, waiting)):
+        raise ValueError("its calibration is not sound")
+    array = np.zeros(CALIBRATION_SIZE)
+    array[:MAP_SIZE], array[MAP_SIZE] = numbers, len(waiting)
+    if waiting:
+        array[MAP_SIZE + 1 :].reshape(3, TOGETHER)[:, : len(waiting)] = np.transpose(waiting)
     known = Calibration.of(array)
     if known is None or not 0 < known.observed <= LARGEST_NUMBER or known.settled not in (0, 1):
         raise ValueError("its calibration is not sound")
@@ -172,6 +197,15 @@ def from_record(record: Any) -> NDArray[np.float64]:
     if not (_is_sound(known.margin) and _is_sound(known.deviation)):
         raise ValueError("its calibration is not sound")
     return array
+
+
+def _can_wait(row: Sequence[Any]) -> bool:
+    """Whether the kernel can observe this row."""
+    if len(row) != 3:
+        return False
+    score, spread, weight = map(float, row)
+    fits = spread <= LEAST_SQUARE or score * score < LARGEST_SQUARE * spread
+    return fits and abs(score) < LARGEST and spread >= 0 and abs(weight) <= HEAVIEST
 
 
 def _is_sound(part: Calibrator) -> bool:
@@ -190,7 +224,8 @@ class CalibrationSum:
     """What several models know of their scores, added up: each counts by its information, the prior once.
 
     Slopes are per unit of the score here, so that models whose scores have different sizes agree.  All numbers are
-    sums, hence order and grouping do not matter.
+    sums, hence order and grouping do not matter.  Rows that wait (fewer than TOGETHER by model) have told nothing yet,
+    and are left out.
     """
 
     def __init__(self) -> None:

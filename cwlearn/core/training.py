@@ -81,6 +81,7 @@ BUILT_WITH = ("initial_variance", "fit_intercept", "n_constraints", "multiclass_
 # A model knows the rows that it has learned too well to be tested by them.  So, in a training of several epochs, a
 # fifth of the rows comes in only with the last three of them (CW: the last one).  When it comes in, it shows what the
 # scores are worth.  Measured (docs/results/calibration.md): the model is as good as with all rows in all epochs.
+# The first epoch, where all rows are new, shows how many labels are wrong.
 HELD_BACK = 5  # one row in so many
 FEWEST_ROWS = 400  # of fewer rows a fifth tells too little: all are learned in all epochs
 
@@ -103,6 +104,7 @@ class Plan:
         self._n_rows, self._shuffle, self.n_epochs = n_rows, training.shuffle, training.epochs
         several = training.epochs > 1
         # A prior knows all rows that it was made of, even if they are few, or learned once.
+        self._is_informed = rule.informed
         self._holds_back = rule.informed or (several and n_rows >= FEWEST_ROWS)
         # The first epoch of all rows.
         self._first = max(1, training.epochs - rule.last_epochs) if self._holds_back and several else 0
@@ -125,7 +127,8 @@ class Plan:
         """An epoch of rows that are to be learned in `order` and have these numbers among all."""
         held, nothing, repeated = self.held_back(numbers), np.zeros(len(numbers), np.uint8), epoch > 0
         if epoch < self._first:
-            return Epoch(order[~held[order]], nothing, False, repeated)
+            fresh = nothing if repeated or self._is_informed else ALL_FRESH
+            return Epoch(order[~held[order]], fresh, False, repeated)
         if not self._holds_back:
             return Epoch(order, nothing if repeated else ALL_FRESH, False, repeated)
         return Epoch(order, held.astype(np.uint8) if epoch == self._first else nothing, self.n_epochs > 1, repeated)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cwlearn._kernels import LEARNED, LEFT_OUT, SCORED
+from cwlearn._kernels import LEARNED, LEFT_OUT, MAP_SIZE, SCORED
 from cwlearn.core.learner import Learner
 from cwlearn.core.row_by_row import RowByRow
 from cwlearn.core.rows import Rows
@@ -295,7 +295,8 @@ class _Run:
             return False
         if learner.rule.task == "regression":  # whose deviations depend on all counts
             return True
-        return self._counts["calibration"].tobytes() != learner.counts["calibration"].tobytes()
+        before, now = (of["calibration"][0, :MAP_SIZE] for of in (self._counts, learner.counts))
+        return before.tobytes() != now.tobytes()
 
     def add(self, row: _One, counts: NDArray[np.void]) -> None:
         if not self.numbers:

@@ -70,6 +70,17 @@ def with_number(place, number):
         with_number(4, -5.0),
         with_number(7, 0.0),
         with_number(7, 1.0),
+        forged(waiting=5),
+        forged(waiting=[5.0]),
+        forged(waiting=[[1.0, 1.0]]),
+        forged(waiting=[[1.0, 1.0, 1.0, 1.0]]),
+        forged(waiting=[[1.0, 1.0, "1"]]),
+        forged(waiting=[[1.0, math.nan, 1.0]]),
+        forged(waiting=[[1.0, -1.0, 1.0]]),
+        forged(waiting=[[1e101, 0.0, 1.0]]),
+        forged(waiting=[[1.0, 1e-199, 1.0], [1e90, 1e-190, 1.0]]),
+        forged(waiting=[[1.0, 1.0, 1e7]]),
+        forged(waiting=[[1.0, 1.0, 1.0]] * 16),
     ],
     ids=repr,
 )
@@ -93,6 +104,21 @@ def test_the_largest_numbers_that_are_taken_break_nothing(square, slope, tmp_pat
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)
     model.learn(rows, y)
     assert np.isfinite(model.calibration.numbers()).all()
+
+
+def test_rows_that_wait_are_kept_and_go_on(tmp_path):
+    """Rows 65 to 69 wait in the file; with the next 11 they are observed together."""
+    X, y = random_rows(80, noise=0.1)
+    learner, whole = (new_learner(rules.AROW(), dtype="float64") for _ in range(2))
+    rows = rows_of(X, learner)
+    learner.learn(rows.part(0, 69), y[:69])
+    assert (learner.calibration.observed, learner.calibration.rows) == (64, 69)
+    model_file.save(learner, tmp_path / "m.npz")
+    again = model_file.load(tmp_path / "m.npz")
+    again.learn(rows.part(69, 80), y[69:80])
+    whole.learn(rows.part(0, 80), y[:80])
+    assert again.calibration == whole.calibration
+    assert (again.calibration.observed, again.calibration.waiting) == (80, ())
 
 
 def test_a_model_without_calibration_has_the_distribution_of_its_rule(tmp_path):

@@ -47,7 +47,7 @@ def test_a_fifth_of_many_rows_comes_in_with_the_last_epochs(rule, last, shuffle,
         assert settled == (number >= first)
         if number < first:
             assert set(order) == set(range(n_rows)) - set(held)
-            assert not fresh.any()
+            assert fresh is ALL_FRESH if number == 0 else fresh.tolist() == [0] * n_rows
         else:
             assert len(order) == n_rows
             assert np.flatnonzero(fresh).tolist() == (held.tolist() if number == first else [])
@@ -73,5 +73,30 @@ def test_a_model_counts_the_rows_of_its_plan():
     learner.train(rows_of(X, learner), y, np.empty(0), np.random.RandomState(0))
     held = int(Plan(learner.rule, learner.training, 1001).held_back(np.arange(1001)).sum())
     assert learner.statistics["rows"] == 5 * 1001 - 2 * held
-    assert learner.calibration.observed == held
+    assert learner.calibration.rows == held
     assert learner.calibration.settled == 1
+
+
+def test_the_first_epoch_tells_nothing_of_a_model_that_knows_its_rows_already():
+    _, epochs = epochs_of(2000, rules.AROW(prior="naive-bayes"), epochs=4)
+    assert [(len(epoch.fresh), int(epoch.fresh.any())) for epoch in epochs] == [
+        (2000, 0),
+        (2000, 1),
+        (2000, 0),
+        (2000, 0),
+    ]
+
+
+def test_the_noise_of_the_labels_is_known_from_the_first_epoch():
+    """All that is known of the scores begins anew when the model is settled, except the noise."""
+    X, y = random_rows(3000, noise=0.2)
+    learner = new_learner(rules.AROW(), epochs=2)
+    rows, plan = rows_of(X, learner), Plan(learner.rule, learner.training, 3001)
+    first, last = plan.epochs(np.random.RandomState(0))
+    learner.learn(rows, y, order=first.order, fresh=first.fresh)
+    noise = learner.calibration.margin.noise
+    assert noise > 0.15
+    one = last.order[last.fresh[last.order] > 0][:1]
+    learner.learn(rows, y, order=one, fresh=last.fresh, settled=last.settled)
+    assert learner.calibration.observed == 1
+    assert abs(learner.calibration.margin.noise - noise) < 0.05
