@@ -118,7 +118,7 @@ MODULES = [  # those that take longest to compile first, so that no core is idle
     *extensions("text/_fields", [], FIELD_PARTS, {"": []}),
     *extensions("text/_vw", [], VW_PARTS, {"": []}),
     *extensions("core/_frequencies", [], ["_logarithm.pxd", "_squares.pxd"], {"": []}),
-    *extensions("core/_label_counts", [], [], {"": []}),
+    *extensions("core/_label_counts", [], ["_subnormals.h"], {"": []}),
     Extension(SHARED, [], define_macros=MACROS, extra_compile_args=SHARED_FLAGS),
     *extensions("core/_probabilities", [], [], {"": []}),
 ]

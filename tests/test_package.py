@@ -190,6 +190,7 @@ import hashlib, numpy as np
 from scipy import sparse
 from cwlearn.core import rules
 from cwlearn import native
+from cwlearn.core.naive_bayes import LabelCounts
 from cwlearn.core.learner import Learner
 from cwlearn.core.training import Training
 from cwlearn.core.rows import as_rows
@@ -208,6 +209,9 @@ native.parse_rows(
     *np.empty((2, 20), np.int64), np.empty(0, np.int64), text, 64, 86, 0, True, 0, False, 0,
 )
 found += values[:2].tobytes()
+counts = LabelCounts(40, 2)
+counts.add(rows, (y > 0).astype(int), np.ones(300, bool))
+found += counts._counts.tobytes() + counts._sums.tobytes() + counts._sizes.tobytes()
 print(native.learn_rows.__module__, native.parse_rows.__module__, hashlib.sha256(found).hexdigest())
 """
 

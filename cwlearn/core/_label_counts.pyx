@@ -4,6 +4,10 @@ from cython cimport floating
 from libc.math cimport fabs
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+cdef extern from "_subnormals.h":
+    unsigned int keep_subnormals "cwlearn_keep_subnormals" () noexcept nogil
+    void as_before "cwlearn_as_before" (unsigned int before) noexcept nogil
+
 ctypedef fused index_t:
     int32_t
     int64_t
@@ -26,12 +30,14 @@ def count_rows(
     cdef uint64_t column
     cdef uint64_t n_features = counts.shape[1]
     cdef double value
+    cdef unsigned int before
     cdef bint sound = True
     if indptr.shape[0] != n_rows + 1 or counted.shape[0] != n_rows or indices.shape[0] != values.shape[0]:
         raise ValueError("the arrays do not fit together")
     if sums.shape[0] != counts.shape[1] or sizes.shape[0] != counts.shape[1]:
         raise ValueError("the arrays do not fit together")
     with nogil:
+        before = keep_subnormals()
         for row in range(n_rows):
             if not counted[row]:
                 continue
@@ -48,6 +54,7 @@ def count_rows(
                     counts[numbers[row], column] += 1
                     sums[column] += value
                     sizes[column] += fabs(value)
+        as_before(before)
     if not sound:
         raise ValueError("a row, its label or a column is out of range")
     return n_counted

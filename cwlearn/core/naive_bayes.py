@@ -31,12 +31,10 @@ LEAST_SQUARE = 1e-20  # a smaller mean of r^2 is rounding alone
 # apart.  Means would have to be huge for it.
 LEAST_LEAD = 0.01
 SMALLEST_LEAD = 1e-30  # from here on no mean exceeds float32
-
-
 MOST_KEPT = 1 << 22  # weights that are kept while all labels are compared; of more, those of one label at a time
 
 
-class Told(NamedTuple):
+class PriorWeights(NamedTuple):
     """What counts of labels tell."""
 
     seen: NDArray[np.int64]  # the features that counted rows have
@@ -56,7 +54,7 @@ class LabelCounts:
         self._sums = np.zeros(n_features)  # of values
         self._sizes = np.zeros(n_features)  # of values without their signs
         self._n_rows = 0
-        self._told: Told | None = None  # of all rows that were counted
+        self._weights: PriorWeights | None = None  # of all rows that were counted
 
     def add(self, rows: Rows, numbers: NDArray[np.int64], counted: NDArray[np.bool_]) -> None:
         """Count some of the rows, whose labels have these numbers."""
@@ -64,7 +62,7 @@ class LabelCounts:
 
         parts = rows.indptr, rows.indices, rows.values, numbers, counted.view(np.uint8)
         self._n_rows += count_rows(self._counts, self._sums, self._sizes, *parts)
-        self._told = None
+        self._weights = None
 
     def put_into(self, state: DiagonalState) -> None:
         """Give the weights of a new state the means and variances of the prior.
@@ -74,21 +72,21 @@ class LabelCounts:
         If values do not tell labels apart, as where positive and negative ones cancel, all means stay 0.
         """
         state.variance[0] = state.initial_variance  # the intercept is no feature
-        told = self._told = self._told or self._tell()
-        if told.square < LEAST_SQUARE:
+        known = self._weights = self._weights or self._weigh()
+        if known.square < LEAST_SQUARE:
             return
-        at = told.seen + 1
+        at = known.seen + 1
         for block, label in enumerate(range(len(self._counts)) if state.blocks > 1 else (1,)):
-            ratio = told.ratio(label)
+            ratio = known.ratio(label)
             mean, variance = (
                 (state.mean, state.variance) if state.blocks == 1 else (state.mean[:, block], state.variance[:, block])
             )
-            own = state.initial_variance / (MOST * told.square) * np.square(ratio)
+            own = state.initial_variance / (MOST * known.square) * np.square(ratio)
             variance[at] = np.clip(own, state.floor, state.initial_variance)
-            if told.lead > max(SMALLEST_LEAD, LEAST_LEAD * told.reach):
-                mean[at] = LEAD / told.lead * ratio
+            if known.lead > max(SMALLEST_LEAD, LEAST_LEAD * known.reach):
+                mean[at] = LEAD / known.lead * ratio
 
-    def _tell(self) -> Told:
+    def _weigh(self) -> PriorWeights:
         """What the counts tell; kept, because several states may begin with the same prior."""
         n_labels, seen = len(self._counts), np.flatnonzero(self._sizes)
         counts = self._counts[:, seen]
@@ -114,4 +112,4 @@ class LabelCounts:
             reach += float((self._sizes[seen] * np.abs(ratio)).sum()) / (n_labels * max(1, self._n_rows))
         if n_labels > 2:
             lead *= n_labels / (n_labels - 1)
-        return Told(seen, lambda label: weight(label) - middle, square, lead, reach)
+        return PriorWeights(seen, lambda label: weight(label) - middle, square, lead, reach)
