@@ -99,11 +99,14 @@ def main(words: Sequence[str]) -> None:
     todo = tasks(options.sets)
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         results = dict(zip(todo, tqdm(pool.map(gaps, todo), total=len(todo), unit="set"), strict=True))
-    defaults = ", ".join(f"`{rules.RULES[name]()}`".replace("class_weight=None, ", "") for name in GRIDS)
+    defaults = ", ".join(
+        f"`{rules.RULES[name]()}`".replace("class_weight=None, ", "") + f" in {rules.RULES[name].default_epochs} epochs"
+        for name in GRIDS
+    )
     report.say("# The defaults, measured\n\n`python -m bench defaults`")
     report.say(
         f"Error with the defaults in percent and, in brackets, how much that is above the best setting of the grid.\n"
-        f"Defaults: epochs={rules.Rule.default_epochs}, {defaults}"
+        f"Defaults: {defaults}"
     )
     report.table(["data, scale", *GRIDS], rows(results))
     report.close()

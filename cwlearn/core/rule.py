@@ -38,9 +38,9 @@ class RuleFields(TypedDict):
     forgetting: float
 
 
-# AROW, logistic regression and probit are as good after so many epochs as after ten where labels are right, and better
-# where some are wrong (docs/results/defaults.md).  So are SCW and NHERD, but they need more if the weights of classes
-# differ by 10^7, as scikit-learn's checks show.
+# AROW, logistic regression and probit are about as good after so many epochs as after ten where labels are right, and
+# better where some are wrong (docs/results/defaults.md).  So are SCW and NHERD, but they need more if the weights of
+# classes differ by 10^7, as scikit-learn's checks show.
 FEW_EPOCHS = 5
 
 

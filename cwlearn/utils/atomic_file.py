@@ -93,6 +93,8 @@ def open_in_place(path: str | os.PathLike[str], flags: int, mode: int = 0o666) -
     As in `replaced_file`, links and files of other users are refused where these could have put them.
     """
     with _errors_name(path):
+        if not os.path.basename(path):
+            raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
         folder, name = _open_folder_of(os.fspath(path))
         try:
             descriptor = os.open(name, flags | NO_LINK, mode, dir_fd=folder)

@@ -30,7 +30,7 @@ NUMBERS = {"K", "MINUTES", "N", "SECONDS", "SIZE", "X", "X,Y,..."}
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_flag_says_what_it_is_for_what_it_takes_and_its_default(verb):
+def test_every_flag_says_what_it_is_for_and_what_it_takes(verb):
     for action in parser_of(verb)._actions:
         assert action.help
         if action.nargs == 0:

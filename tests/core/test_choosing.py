@@ -20,7 +20,7 @@ from cwlearn.core.states.base import NONE
 from cwlearn.core.states.diagonal import DiagonalState
 from cwlearn.core.training import Training
 from cwlearn.errors import DataError
-from tests.cases import labelled_rows, random_rows
+from tests.cases import labelled_rows, random_rows, rule_id
 
 AUTO = Training(epochs="auto")
 
@@ -315,6 +315,19 @@ def test_epochs_of_many_rows_are_chosen_by_half_of_them_and_one_fold(monkeypatch
         choice, learned = epochs_of(*noise(n_rows))
         assert choice.rows == math.ceil(sampled / FOLDS) * folds
         assert learned == (folds * sampled - choice.rows) * choice.field[0].lasted
+
+
+@pytest.mark.parametrize("rule", [rules.AROW(), rules.PassiveAggressive()], ids=rule_id)
+def test_epochs_of_one_rule_are_chosen_by_a_third_of_the_work_and_within_the_budget(rule, monkeypatch):
+    monkeypatch.setattr(choosing, "EPOCHS_ROWS", 100)
+    monkeypatch.setattr(choosing, "EPOCHS_FREE", 500)
+    monkeypatch.setattr(choosing, "EPOCHS_PATIENCE", 9)
+    last, (X, y) = max(10, rule.default_epochs), noise(400)
+    for budget, most in ((3.0, 400 * last / 3), (1.2, 0.2 * 10 * 400), (1.0, 500)):
+        counts = []
+        race = replace(race_of(X, y), report=counts.append, budget=budget)
+        race.choose_epochs(rule, AUTO, np.random.RandomState(0))
+        assert 0.5 * most < sum(counts) <= most
 
 
 def test_epochs_of_one_rule_that_cannot_learn_the_rows_are_the_usual_ones(monkeypatch):

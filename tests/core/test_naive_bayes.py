@@ -11,6 +11,7 @@ from scipy import sparse
 
 from cwlearn import AROWClassifier, NHERDClassifier, SCWClassifier, distributed, load, merge
 from cwlearn.core import model_file, rules
+from cwlearn.core._label_counts import count_rows
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.learner import Learner
 from cwlearn.core.merging import check_confidences
@@ -284,6 +285,60 @@ def test_shards_average_models_of_their_own_priors():
         distributed.fit(AROWClassifier(prior="naive-bayes"), parts)
     model = distributed.fit(AROWClassifier(prior="naive-bayes"), parts, how="l2")
     assert model.prior == "naive-bayes"
+
+
+@pytest.mark.parametrize("n_labels", [2, 5])
+def test_weights_of_one_label_at_a_time_are_those_of_all_at_once(n_labels, monkeypatch):
+    X, y = data(n_labels)
+    expected = with_prior(rules.AROW(prior="naive-bayes"), X, y, n_labels).state.cells.tobytes()
+    monkeypatch.setattr("cwlearn.core.naive_bayes.MOST_KEPT", 0)
+    assert with_prior(rules.AROW(prior="naive-bayes"), X, y, n_labels).state.cells.tobytes() == expected
+
+
+def test_rows_that_are_counted_after_a_state_was_made_count_for_the_next_one():
+    X, y = data(2)
+    expected = with_prior(rules.AROW(prior="naive-bayes"), X, y, 2).state.cells.tobytes()
+    learner, counts = new_learner(rules.AROW(prior="naive-bayes"), X.shape[1], 2), None
+    for part in np.array_split(np.arange(len(y)), 2):
+        counts = counts or learner.new_label_counts()
+        learner.count_labels(counts, rows_of(X[part], learner), y[part], NONE, np.ones(len(part), bool))
+        new = new_learner(rules.AROW(prior="naive-bayes"), X.shape[1], 2)
+        new.set_prior(counts)
+    assert new.state.cells.tobytes() == expected
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"numbers": [0, 2]}, "out of range"),
+        ({"numbers": [0, -1]}, "out of range"),
+        ({"indices": [0, 1, 3]}, "out of range"),
+        ({"indices": [0, -1, 2]}, "out of range"),
+        ({"indptr": [0, 2, 4]}, "out of range"),
+        ({"indptr": [0, 2, 1]}, "out of range"),
+        ({"indptr": [0, 3]}, "do not fit"),
+        ({"counted": [1]}, "do not fit"),
+        ({"values": [1.0, 2.0]}, "do not fit"),
+        ({"sums": 2}, "do not fit"),
+        ({"sizes": 4}, "do not fit"),
+    ],
+    ids=str,
+)
+def test_no_count_is_beyond_the_arrays(changed, message):
+    arrays = {
+        "numbers": [0, 1],
+        "indices": [0, 1, 2],
+        "indptr": [0, 2, 3],
+        "counted": [1, 1],
+        "values": [1.0, 2.0, 3.0],
+    }
+    given = {"sums": 3, "sizes": 3} | arrays | changed
+    types = {"numbers": np.int64, "indices": np.int32, "indptr": np.int64, "counted": np.uint8, "values": np.float32}
+    with pytest.raises(ValueError, match=message):
+        count_rows(
+            np.zeros((2, 3), np.uint32), np.zeros(given["sums"]), np.zeros(given["sizes"]),
+            *(np.array(given[name], types[name]) for name in ("indptr", "indices", "values", "numbers", "counted")),
+        )  # fmt: skip
 
 
 def test_counts_that_need_too_much_memory_are_refused_before_it_is_taken():

@@ -5,6 +5,7 @@ The names C01 ... are the rows of docs/odd_inputs.md that each test answers for.
 
 from __future__ import annotations
 
+import math
 import sys
 
 import joblib
@@ -371,6 +372,32 @@ def test_squared_lengths():
     rng = np.random.default_rng(0)
     X = sparse.random(50, 40, 0.4, "csr", np.float32, rng)
     np.testing.assert_allclose(as_rows(X, FLOAT32).squares, np.square(X.toarray(), dtype=np.float64).sum(1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_of_any_length_are_checked_to_their_last_entry(dtype, index):
+    """The loops take eight entries at once, and what is left one by one."""
+    rng = np.random.default_rng(0)
+    for length in range(1, 40):
+        values, columns = rng.standard_normal(length).astype(dtype), np.arange(length, dtype=index) * 2
+        bounds, squares, expected = np.array([0, length]), np.empty(1), set()
+        for build in BUILDS:
+            assert build.check_rows(squares, bounds, columns, values, 2 * length) == (-1, True)
+            assert squares[0] == pytest.approx(math.fsum(float(value) ** 2 for value in values), rel=1e-14)
+            expected.add(squares.tobytes())
+            assert build.check_rows(squares, bounds, columns, values, 2 * length - 2) == (0, True)
+            for place in range(length):
+                wrong = columns.copy()
+                wrong[place] = -1
+                assert build.check_rows(squares, bounds, wrong, values, 2 * length)[0] == 0
+                wrong[place] = columns[place - 1]  # repeats the one before it or, at the first place, the last one
+                assert build.check_rows(squares, bounds, wrong, values, 2 * length) == (-1, length == 1)
+                bad = values.copy()
+                bad[place] = np.nan
+                build.check_rows(squares, bounds, columns, bad, 2 * length)
+                assert np.isnan(squares[0])
+        assert len(expected) == 1
 
 
 def same(a, b):

@@ -92,6 +92,12 @@ def append(path, data=b"new"):
         file.write(data)
 
 
+def test_a_journal_is_no_folder(tmp_path):
+    with pytest.raises(IsADirectoryError):
+        append(f"{tmp_path}/new/")
+    assert os.listdir(tmp_path) == []
+
+
 @root_only
 @pytest.mark.parametrize("to", ["file", "folder", "nothing"])
 def test_x12_another_users_link_does_not_lead_a_journal_elsewhere(to, shared, victim):

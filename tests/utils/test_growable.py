@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from cwlearn.utils.growable import GrowableArray
+from cwlearn.utils.growable import HUGE, HUGE_PAGE, GrowableArray, empty
 
 
 def test_items_stay_when_an_array_grows():
@@ -70,3 +70,17 @@ def test_a_copy_has_the_items_and_no_spare_memory(copied):
     assert twin.values.tolist() == [1, 1, 1]
     assert len(pickle.dumps(array)) < 1000
     assert twin.values.base is None or twin.values.base.size == 3
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1, HUGE_PAGE // 4 + 3])
+@pytest.mark.parametrize("bytes_", [HUGE, 3 * HUGE])
+def test_large_arrays_begin_at_a_huge_page_and_have_all_their_items(bytes_, more):
+    array = empty((bytes_ // 4 + more,), np.dtype(np.float32))
+    assert array.shape == (bytes_ // 4 + more,)
+    assert array.flags.c_contiguous
+    assert array.flags.writeable
+    if array.nbytes >= HUGE:
+        assert array.ctypes.data % HUGE_PAGE == 0
+    array[:] = 1
+    assert array.sum() == len(array)
+    assert empty((2, bytes_ // 16, 2), np.dtype(np.float64)).shape == (2, bytes_ // 16, 2)
