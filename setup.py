@@ -45,6 +45,7 @@ KERNEL_PARTS = [
     "_checks.h",
     "_exact_labels.pxi",
     "_forgetting.pxd",
+    "_found_cells.h",
     "_gradient_scores.h",
     "_parallel_labels.pxi",
     "_label_blocks.h",

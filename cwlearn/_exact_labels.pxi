@@ -74,7 +74,7 @@ cdef bint solve(
         for j in range(n):
             m = chosen[j].margin + ours.value
             if rule.phi > 0 and m < rule.phi * chosen[j].own_variance:
-                load_block(rival, cells, at, chosen[j].label)
+                load_variances(rival, cells, at, chosen[j].label)
             theirs = rival_side(rival, rule, C, m, chosen[j].own_variance)
             chosen[j].step.alpha = theirs.value
             excess += theirs.value

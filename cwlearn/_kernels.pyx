@@ -203,7 +203,7 @@ cdef Py_ssize_t learn_in_order(
     cdef Row row = new_row(scratch, places)
     cdef Py_ssize_t n_rivals = rule.constraints if rule.constraints < blocks - 1 else blocks - 1
     cdef Workspace space = Workspace(
-        Cells(0, blocks, &places[0, 0], row.x, &places[1, 0], False, Clock(NULL, 0, 0, rule.initial_variance)),
+        Cells(0, blocks, &places[0, 0], row.x, &places[1, 0], 0, False, Clock(NULL, 0, 0, rule.initial_variance)),
         &scratch[0, 0], scratch.shape[1],
         n_rivals, n_rivals > (scratch.shape[0] - 5) // 2, <double*> malloc((blocks + 3) * sizeof(double)),
         <double*> malloc(blocks * sizeof(double)), <Py_ssize_t*> malloc(blocks * sizeof(Py_ssize_t)),

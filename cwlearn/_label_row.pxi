@@ -14,7 +14,7 @@ the true label's block may change; nothing is stored before all steps are known 
 """
 
 from libc.math cimport INFINITY, fabs, isfinite, sqrt
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport UINT64_MAX, int32_t, int64_t, uint64_t
 
 from cwlearn._averages cimport scores_of_average
 from cwlearn._cells cimport (
@@ -28,14 +28,36 @@ from cwlearn._rules cimport (
 )
 
 cdef extern from "_label_blocks.h":
-    double load_floats "cwlearn_load_block_float" (
+    double load_variances_of_floats "cwlearn_load_variances_float" (
         const Row* row, const float* means, Py_ssize_t n_labels, const int64_t* cell) noexcept nogil
-    double load_doubles "cwlearn_load_block_double" (
-        const Row* row, const double* means, Py_ssize_t n_labels, const int64_t* cell) noexcept nogil
-    void store_floats "cwlearn_store_block_float" (
+    void load_means_of_floats "cwlearn_load_means_float" (
+        const Row* row, const float* means, const int64_t* cell) noexcept nogil
+    void store_block_of_floats "cwlearn_store_block_float" (
         const Row* row, float* means, Py_ssize_t n_labels, const int64_t* cell) noexcept nogil
-    void store_doubles "cwlearn_store_block_double" (
+    bint move_block_of_floats_kl "cwlearn_move_block_KL_float" (
+        const Row* row, bint loaded, float* means, Py_ssize_t n_labels, const int64_t* cell, double alpha, double gain,
+        double v, double floor) noexcept nogil
+    bint move_block_of_floats_l2 "cwlearn_move_block_L2_float" (
+        const Row* row, bint loaded, float* means, Py_ssize_t n_labels, const int64_t* cell, double alpha, double gain,
+        double v, double floor) noexcept nogil
+    bint move_block_of_floats_fixed "cwlearn_move_block_FIXED_float" (
+        const Row* row, bint loaded, float* means, Py_ssize_t n_labels, const int64_t* cell, double alpha, double gain,
+        double v, double floor) noexcept nogil
+    double load_variances_of_doubles "cwlearn_load_variances_double" (
+        const Row* row, const double* means, Py_ssize_t n_labels, const int64_t* cell) noexcept nogil
+    void load_means_of_doubles "cwlearn_load_means_double" (
+        const Row* row, const double* means, const int64_t* cell) noexcept nogil
+    void store_block_of_doubles "cwlearn_store_block_double" (
         const Row* row, double* means, Py_ssize_t n_labels, const int64_t* cell) noexcept nogil
+    bint move_block_of_doubles_kl "cwlearn_move_block_KL_double" (
+        const Row* row, bint loaded, double* means, Py_ssize_t n_labels, const int64_t* cell, double alpha, double gain,
+        double v, double floor) noexcept nogil
+    bint move_block_of_doubles_l2 "cwlearn_move_block_L2_double" (
+        const Row* row, bint loaded, double* means, Py_ssize_t n_labels, const int64_t* cell, double alpha, double gain,
+        double v, double floor) noexcept nogil
+    bint move_block_of_doubles_fixed "cwlearn_move_block_FIXED_double" (
+        const Row* row, bint loaded, double* means, Py_ssize_t n_labels, const int64_t* cell, double alpha, double gain,
+        double v, double floor) noexcept nogil
 
 cdef enum Update:
     SEQUENTIAL
@@ -49,13 +71,19 @@ cdef struct Rival:            # a wrong label, and the step that its constraint 
     double own_variance       # of the rival's score alone
     Step step
 
+cdef struct Move:             # of a block by a row of this variance
+    double alpha              # with its sign
+    double gain
+    double variance
+
 cdef struct Cells:            # the cells of a row, the intercept first
     Py_ssize_t n
     Py_ssize_t n_labels
     int64_t* cell             # where they begin in the state, in an array that only this call can change; among numbers
     #                           by mean (averages, stamps) they begin at half of it
     double* x
-    int64_t* ahead            # where as many cells begin that a later row will need
+    int64_t* ahead            # where the cells begin that a later row will need, and at least as many numbers as of this row
+    Py_ssize_t n_ahead
     bint looks_ahead
     Clock clock               # how old their variances are
 
@@ -70,7 +98,21 @@ cdef struct Workspace:        # where a row is worked on
     Py_ssize_t* heap          # by label
     Rival* rivals             # by label
 
+cdef extern from "_found_cells.h":
+    bint place_int_cells "cwlearn_find_cells_int32_t" (
+        int64_t* cell, const int32_t* columns, Py_ssize_t n, uint64_t n_features, int64_t size) noexcept nogil
+    bint place_long_cells "cwlearn_find_cells_int64_t" (
+        int64_t* cell, const int64_t* columns, Py_ssize_t n, uint64_t n_features, int64_t size) noexcept nogil
+
 # -- cells -------------------------------------------------------------------------------------------------------------
+
+cdef inline bint place_cells(
+    int64_t* cell, const index_t* columns, Py_ssize_t n, uint64_t n_features, int64_t size,
+) noexcept nogil:
+    if index_t is int32_t:
+        return place_int_cells(cell, columns, n, n_features, size)
+    return place_long_cells(cell, columns, n, n_features, size)
+
 
 cdef bint find_cells(
     Cells* at, uint64_t n_features, const index_t* indices, const floating* values, Py_ssize_t nnz, double bias,
@@ -78,44 +120,30 @@ cdef bint find_cells(
 ) noexcept nogil:
     """Fill in the cells of a row; False if a column is out of range."""
     cdef const index_t* later = <const index_t*> upcoming.indices
-    cdef int64_t* cell = at.cell
-    cdef int64_t* ahead = at.ahead
-    cdef double* x = at.x
-    cdef Py_ssize_t k, n_ahead = nnz if nnz < upcoming.nnz else upcoming.nnz
+    cdef Py_ssize_t k
     cdef int64_t size = 2 * at.n_labels          # of a cell
-    cdef bint sound = True
     at.n = nnz + 1
-    cell[0] = 0
-    x[0] = bias
+    at.cell[0] = 0
+    at.x[0] = bias
     for k in range(nnz):
-        cell[k + 1] = <int64_t> indices[k]
-    for k in range(nnz):
-        sound &= <uint64_t> cell[k + 1] < n_features
-    if not sound:
-        return False
-    for k in range(nnz):
-        cell[k + 1] = (cell[k + 1] + 1) * size
-    for k in range(nnz):
-        x[k + 1] = values[k]
+        at.x[k + 1] = values[k]
     at.looks_ahead = later != NULL
     if at.looks_ahead:
-        for k in range(n_ahead):
-            ahead[k] = (<int64_t> later[k] + 1) * size
-        for k in range(n_ahead, at.n):
-            ahead[k] = 0
-    return True
+        at.n_ahead = upcoming.nnz
+        place_cells(at.ahead, later, upcoming.nnz, UINT64_MAX, size)
+        for k in range(upcoming.nnz, at.n):
+            at.ahead[k] = 0
+    return place_cells(at.cell + 1, indices, nnz, n_features, size)
 
 
-cdef double load_block(
-    const Row* row, const floating* cells, const Cells* at, Py_ssize_t label,
-) noexcept nogil:
-    """Copy the weights of one label, as they are now; return the variance of its score, as `variance_of` does."""
+cdef double load_variances(const Row* row, const floating* cells, const Cells* at, Py_ssize_t label) noexcept nogil:
+    """Copy the variances of one label, as they are now; return that of its score, as `variance_of` does."""
     cdef Py_ssize_t p
     cdef double variance
     if floating is float:
-        variance = load_floats(row, cells + label, at.n_labels, at.cell)
+        variance = load_variances_of_floats(row, cells + label, at.n_labels, at.cell)
     else:
-        variance = load_doubles(row, cells + label, at.n_labels, at.cell)
+        variance = load_variances_of_doubles(row, cells + label, at.n_labels, at.cell)
     if at.clock.stamps != NULL:
         for p in range(row.n):
             row.shares[p] = at.clock.stamps[(at.cell[p] >> 1) + label]
@@ -124,15 +152,18 @@ cdef double load_block(
     return variance
 
 
-cdef void store_block(const Row* row, floating* cells, const Cells* at, Py_ssize_t label) noexcept nogil:
-    cdef Py_ssize_t p
+cdef void load_means(const Row* row, const floating* cells, const Cells* at, Py_ssize_t label) noexcept nogil:
     if floating is float:
-        store_floats(row, cells + label, at.n_labels, at.cell)
+        load_means_of_floats(row, cells + label, at.cell)
     else:
-        store_doubles(row, cells + label, at.n_labels, at.cell)
-    if at.clock.stamps != NULL:
-        for p in range(row.n):
-            at.clock.stamps[(at.cell[p] >> 1) + label] = at.clock.now
+        load_means_of_doubles(row, cells + label, at.cell)
+
+
+cdef void store_block(const Row* row, floating* cells, const Cells* at, Py_ssize_t label) noexcept nogil:
+    if floating is float:
+        store_block_of_floats(row, cells + label, at.n_labels, at.cell)
+    else:
+        store_block_of_doubles(row, cells + label, at.n_labels, at.cell)
 
 
 cdef void add_block_to_average(
@@ -145,6 +176,52 @@ cdef void add_block_to_average(
         average[(at.cell[p] >> 1) + label] += rounds * change_of_mean(
             row, p, cells[at.cell[p] + label], alpha, fixed,
         )
+
+
+cdef bint move_in_cells(
+    const Row* row, bint loaded, floating* cells, const Cells* at, const Rule* rule, Py_ssize_t label, Move move,
+) noexcept nogil:
+    """`move_row` and `store_block` in one loop; False, and nothing done, where there is no such loop."""
+    cdef Py_ssize_t n = at.n_labels
+    cdef double alpha = move.alpha, gain = move.gain, v = move.variance
+    if rule.projection == INCLUSIVE or sums_gradients(rule):
+        return False
+    if floating is float:
+        if rule.projection == FIXED:
+            return move_block_of_floats_fixed(row, loaded, cells + label, n, at.cell, alpha, gain, v, rule.floor)
+        if rule.projection == L2:
+            return move_block_of_floats_l2(row, loaded, cells + label, n, at.cell, alpha, gain, v, rule.floor)
+        return move_block_of_floats_kl(row, loaded, cells + label, n, at.cell, alpha, gain, v, rule.floor)
+    if rule.projection == FIXED:
+        return move_block_of_doubles_fixed(row, loaded, cells + label, n, at.cell, alpha, gain, v, rule.floor)
+    if rule.projection == L2:
+        return move_block_of_doubles_l2(row, loaded, cells + label, n, at.cell, alpha, gain, v, rule.floor)
+    return move_block_of_doubles_kl(row, loaded, cells + label, n, at.cell, alpha, gain, v, rule.floor)
+
+
+cdef void finish_block(
+    const Row* row, bint loaded, floating* cells, double* average, const Cells* at, const Rule* rule, Py_ssize_t label,
+    Move move, double total, double rounds,
+) noexcept nogil:
+    """Make the last move of a block, if there is one, and store it.
+
+    Its variances are loaded, and if `loaded` its means and, of gradients, its weights.  `total` is the sum of all steps.
+    """
+    cdef Py_ssize_t p
+    cdef bint moves = move.alpha != 0 or move.gain != 0
+    if average != NULL or not moves or not move_in_cells(row, loaded, cells, at, rule, label, move):
+        if not loaded:
+            load_means(row, cells, at, label)
+            if sums_gradients(rule):
+                fill_weights(row, rule)
+        if moves:
+            move_row(row, rule, move.alpha, move.gain, move.variance)
+        if average != NULL:
+            add_block_to_average(average, row, cells, at, total, rounds, label, rule.projection == FIXED)
+        store_block(row, cells, at, label)
+    if at.clock.stamps != NULL:
+        for p in range(row.n):
+            at.clock.stamps[(at.cell[p] >> 1) + label] = at.clock.now
 
 
 include "_label_scores.pxi"
@@ -239,12 +316,12 @@ cdef bint find_rivals(
 
 cdef bint find_steps(
     const floating* cells, Workspace* space, const Row* true, Gaussian ours, const Rule* rule, double C, double shift,
-    double largest_step,
+    double largest_step, Move* last,
 ) noexcept nogil:
     """Find the step that each rival asks for as a binary example; False if a number is not finite.
 
     `ours` is the score of the true label.  SEQUENTIAL: a step moves the copy of its block before the next rival is
-    measured.
+    measured; that of the last rival becomes `last`.
     """
     cdef Rival* rival
     cdef Row row
@@ -259,38 +336,39 @@ cdef bint find_steps(
         if not is_sound(rule, rival.margin, rival.variance, rival.step, largest_step):
             return False
         if rule.update == SEQUENTIAL and rival.step.alpha > 0:
+            if j == space.n_rivals - 1:
+                last[0] = Move(rival.step.alpha, rival.step.gain, rival.variance)
+                break
             move_row(true, rule, rival.step.alpha, rival.step.gain, rival.variance)
-            if j < space.n_rivals - 1:
-                if rule.projection == INCLUSIVE or sums_gradients(rule):
-                    ours = measure(true, rule, shift)
-                else:
-                    ours = Gaussian(ours.mean + rival.step.alpha * ours.variance, variance_of(true))
+            if rule.projection == INCLUSIVE or sums_gradients(rule):
+                ours = measure(true, rule, shift)
+            else:
+                ours = Gaussian(ours.mean + rival.step.alpha * ours.variance, variance_of(true))
     return True
 
 
-cdef bint move_exactly(
-    const floating* cells, Workspace* space, const Row* true, double v_true, double* total, bint* unsolved,
+cdef bint find_exact_steps(
+    const floating* cells, Workspace* space, const Row* true, double v_true, Move* last, bint* unsolved,
     const Rule* rule, double C, double largest_step,
 ) noexcept nogil:
-    """EXACTLY: replace the steps by those that meet all constraints, and move the copy of the true label's block.
+    """EXACTLY: replace the steps by those that meet all constraints; False if a number is not finite.
 
-    False if a number is not finite.  `total` becomes the step of that block.
+    `last` becomes that of the true label's block.
     """
     cdef Row row = rival_row(space, 0)
     cdef Rival* rival
     cdef Step step
     cdef Py_ssize_t j
-    unsolved[0] = not solve(total, space.rivals, space.n_rivals, true, v_true, &row, cells, &space.at, rule, C)
+    cdef double total = 0
+    unsolved[0] = not solve(&total, space.rivals, space.n_rivals, true, v_true, &row, cells, &space.at, rule, C)
     for j in range(space.n_rivals):
         rival = &space.rivals[j]
         rival.step.gain = capped(2 * rule.phi * rival.step.alpha, rival.own_variance)
         if not is_sound(rule, rival.margin, rival.own_variance, rival.step, largest_step):
             return False
-    step = Step(total[0], capped(2 * rule.phi * total[0], v_true))
-    if not is_sound(rule, 0, v_true, step, largest_step):
-        return False
-    move_row(true, rule, step.alpha, step.gain, v_true)
-    return True
+    step = Step(total, capped(2 * rule.phi * total, v_true))
+    last[0] = Move(step.alpha, step.gain, v_true)
+    return is_sound(rule, 0, v_true, step, largest_step)
 
 
 cdef void move_rivals(
@@ -299,30 +377,27 @@ cdef void move_rivals(
     """Move and store the blocks of the rivals whose constraints were violated."""
     cdef const Rival* rival
     cdef Row row
-    cdef double alpha
+    cdef Move move
+    cdef double total
     cdef Py_ssize_t j
+    cdef bint averages = rule.update == PARALLEL
     for j in range(space.n_rivals):
         rival = &space.rivals[j]
         if rival.step.alpha <= 0:
             continue
         row = rival_row(space, j)
         if space.shared or rule.update == EXACTLY:              # the place has been used for other rivals since
-            load_block(&row, cells, &space.at, rival.label)
-        alpha = rival.step.alpha
-        if sums_gradients(rule):
-            fill_weights(&row, rule)
-        if rule.update == PARALLEL:
-            alpha /= space.n_rivals
+            load_variances(&row, cells, &space.at, rival.label)
+        total = -rival.step.alpha
+        move = Move(total, rival.step.gain, rival.own_variance if rule.update == EXACTLY else rival.variance)
+        if averages:
+            total /= space.n_rivals
+            move = Move(0, 0, 0)
+            load_means(&row, cells, &space.at, rival.label)
+            if sums_gradients(rule):
+                fill_weights(&row, rule)
             move_to_average(&row, rule, -1, rival, 1, space.n_rivals)
-        elif rule.update == EXACTLY:
-            move_row(&row, rule, -alpha, rival.step.gain, rival.own_variance)
-        else:
-            move_row(&row, rule, -alpha, rival.step.gain, rival.variance)
-        if average != NULL:
-            add_block_to_average(
-                average, &row, cells, &space.at, -alpha, rounds, rival.label, rule.projection == FIXED,
-            )
-        store_block(&row, cells, &space.at, rival.label)
+        finish_block(&row, averages, cells, average, &space.at, rule, rival.label, move, total, rounds)
 
 
 cdef Outcome learn_labels(
@@ -334,8 +409,12 @@ cdef Outcome learn_labels(
     cdef Outcome outcome = Outcome(False, 0, 0, False, 0, 0, Gaussian(0, 0))
     cdef Row true
     cdef Gaussian ours
+    cdef Move last = Move(0, 0, 0)                # of the true label's block
     cdef Py_ssize_t j, label
-    cdef double total = 0         # the step of the true label's block
+    cdef double total = 0                         # the step of that block
+    # One rival, or all at once: a single move, which is made while the block is stored.
+    cdef bint loaded = rule.update == PARALLEL or sums_gradients(rule) or (
+        rule.update == SEQUENTIAL and space.n_rivals > 1)
     if not 0 <= target < rule.blocks:
         return outcome
     label = <Py_ssize_t> target
@@ -349,9 +428,11 @@ cdef Outcome learn_labels(
         )
     true = true_row(space)
     ours = Gaussian(space.scores[label], load_and_measure(&true, cells, &space.at, rule, label))
-    if sums_gradients(rule):
-        fill_weights(&true, rule)
-    if not find_steps(cells, space, &true, ours, rule, C, shift, largest_step):
+    if loaded:
+        load_means(&true, cells, &space.at, label)
+        if sums_gradients(rule):
+            fill_weights(&true, rule)
+    if not find_steps(cells, space, &true, ours, rule, C, shift, largest_step, &last):
         return outcome
     for j in range(space.n_rivals):
         total += space.rivals[j].step.alpha
@@ -359,18 +440,15 @@ cdef Outcome learn_labels(
     outcome.moved = total > 0
     if outcome.moved:
         if rule.update == EXACTLY:
-            if not move_exactly(
-                cells, space, &true, ours.variance, &total, &outcome.unsolved, rule, C, largest_step,
+            if not find_exact_steps(
+                cells, space, &true, ours.variance, &last, &outcome.unsolved, rule, C, largest_step,
             ):
                 return outcome
+            total = last.alpha
         elif rule.update == PARALLEL:
             total /= space.n_rivals
             move_to_average(&true, rule, 1, space.rivals, space.n_rivals, space.n_rivals)
-        if average != NULL:
-            add_block_to_average(
-                average, &true, cells, &space.at, total, rounds, label, rule.projection == FIXED,
-            )
-        store_block(&true, cells, &space.at, label)
+        finish_block(&true, loaded, cells, average, &space.at, rule, label, last, total, rounds)
         move_rivals(cells, average, space, rule, rounds)
     outcome.sound = True
     return outcome

@@ -26,14 +26,26 @@ cdef bint use_avx512 = has_wide_scores()
 
 cdef inline void sum_labels(
     double* scores, const floating* cells, const Cells* at, const double* x, const int64_t* ahead, Py_ssize_t n_labels,
+    bint x_are_values,
 ) noexcept nogil:
     """By label, the sum over the cells of a row of x times the label's number."""
     if floating is double:
         scores_of_doubles(scores, cells, at.cell, x, at.n, ahead, n_labels)
-    elif use_avx512:
+    elif use_avx512 and x_are_values:
         wide_scores(scores, cells, at.cell, x, at.n, ahead, n_labels)
     else:
         scores_of_floats(scores, cells, at.cell, x, at.n, ahead, n_labels)
+
+
+cdef inline void prefetch_rest(const floating* cells, const Cells* at) noexcept nogil:
+    """Prefetch the cells that a later row has and this one has not: sums prefetch one for each of two cells."""
+    cdef Py_ssize_t line = 64 // <Py_ssize_t> sizeof(floating)
+    cdef Py_ssize_t lines = (2 * at.n_labels + line - 1) // line
+    cdef Py_ssize_t p, k
+    if at.looks_ahead:
+        for p in range(at.n - at.n % 2, at.n_ahead):
+            for k in range(lines):
+                prefetch(cells + at.ahead[p] + line * k)
 
 
 cdef void score_labels(
@@ -46,7 +58,8 @@ cdef void score_labels(
     cdef double square, variance
     cdef Py_ssize_t p, z
     cdef const int64_t* ahead = at.ahead if at.looks_ahead else NULL
-    sum_labels(scores, cells, at, at.x, ahead, n_labels)
+    sum_labels(scores, cells, at, at.x, ahead, n_labels, True)
+    prefetch_rest(cells, at)
     if inclusive:
         for z in range(n_labels):
             scores[z] = 0
@@ -82,6 +95,7 @@ cdef void score_by_gradients(
         whole = gradient_scores_of_floats(scores, cells, n_labels, at.cell, at.x, at.n, ahead, by)
     else:
         whole = gradient_scores_of_doubles(scores, cells, n_labels, at.cell, at.x, at.n, ahead, by)
+    prefetch_rest(cells, at)
     for z in range(whole, n_labels):
         sums[0] = sums[1] = 0
         for p in range(at.n):
@@ -93,8 +107,8 @@ cdef void score_by_gradients(
 cdef inline double load_and_measure(
     const Row* row, const floating* cells, const Cells* at, const Rule* rule, Py_ssize_t label,
 ) noexcept nogil:
-    """Copy the weights of one label; return the variance of its score, or the squared length of the row if cells hold
+    """Copy the variances of one label; return the variance of its score, or the squared length of the row if cells hold
     sums of gradients.
     """
-    cdef double variance = load_block(row, cells, at, label)
+    cdef double variance = load_variances(row, cells, at, label)
     return length_of(row, rule) if sums_gradients(rule) else variance

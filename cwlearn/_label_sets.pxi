@@ -50,7 +50,7 @@ cdef Binaries new_binaries(Row row, double[:, ::1] scratch, int64_t[:, ::1] plac
     cdef double* numbers = <double*> malloc(5 * room * sizeof(double))
     cdef double* squares = &scratch[4, 0] if blocks > 1 else NULL
     return Binaries(
-        Cells(0, blocks, &places[0, 0], row.x, &places[1, 0], False, Clock(NULL, 0, 0, 0)), row, squares, numbers,
+        Cells(0, blocks, &places[0, 0], row.x, &places[1, 0], 0, False, Clock(NULL, 0, 0, 0)), row, squares, numbers,
         numbers, numbers + room, numbers + 2 * room, numbers + 3 * room, numbers + 4 * room,
     )
 
@@ -111,7 +111,8 @@ cdef void measure_labels(
     cdef Gaussian margin
     if not side_by_side(rule):
         for z in range(n_labels):
-            load_block(&binary.row, cells, at, z)
+            load_variances(&binary.row, cells, at, z)
+            load_means(&binary.row, cells, at, z)
             margin = measure(&binary.row, rule, shift)
             binary.scores[z] = margin.mean
             binary.variances[z] = margin.variance
@@ -121,7 +122,7 @@ cdef void measure_labels(
         binary.squares[p] = at.x[p] * at.x[p]
     # The same sums over the second half of each cell.  Those of a fourth label beyond the last one would read beyond
     # the last cell, so the labels behind the last four are summed one by one.
-    sum_labels(binary.variances, cells + n_labels, at, binary.squares, NULL, whole)
+    sum_labels(binary.variances, cells + n_labels, at, binary.squares, NULL, whole, False)
     for z in range(whole, n_labels):
         sums[0] = sums[1] = 0
         for p in range(at.n):
@@ -142,7 +143,7 @@ cdef int64_t find_label_steps(
         m, v = binary.signs[z] * binary.scores[z], binary.variances[z]
         if rule.projection == EXACT and v > 0:
             if rule_step(<Kind> rule.kind, rule.phi, rule.gain_factor, C, m, v).gain > 0:
-                load_block(&binary.row, cells, &binary.at, z)
+                load_variances(&binary.row, cells, &binary.at, z)
         step = step_of(rule, C, m, v, &binary.row, NULL)
         if step.alpha == 0 and step.gain == 0:
             if not (isfinite(m) and isfinite(v)):
@@ -198,15 +199,11 @@ cdef void move_labels(
     for z in range(n_labels):
         if binary.alphas[z] == 0 and binary.gains[z] == 0:
             continue
-        load_block(row, cells, &binary.at, z)
-        if sums_gradients(rule):
-            fill_weights(row, rule)
-        move_row(row, rule, binary.alphas[z], binary.gains[z], binary.variances[z])
-        if average != NULL:
-            add_block_to_average(
-                average, row, cells, &binary.at, binary.alphas[z], rounds, z, rule.projection == FIXED,
-            )
-        store_block(row, cells, &binary.at, z)
+        load_variances(row, cells, &binary.at, z)
+        finish_block(
+            row, False, cells, average, &binary.at, rule, z, Move(binary.alphas[z], binary.gains[z], binary.variances[z]),
+            binary.alphas[z], rounds,
+        )
 
 
 cdef double lag_of_label(

@@ -15,7 +15,7 @@ cdef int margins_in_order(
     cdef Py_ssize_t t, i, z, nnz
     cdef Py_ssize_t distance = rows_ahead(indptr.shape[0], indices.shape[0], cells.shape[0] * sizeof(floating))
     cdef Row row = new_row(scratch, places)
-    cdef Cells at = Cells(0, blocks, &places[0, 0], row.x, &places[1, 0], False, Clock(NULL, 0, 0, 0))
+    cdef Cells at = Cells(0, blocks, &places[0, 0], row.x, &places[1, 0], 0, False, Clock(NULL, 0, 0, 0))
     cdef Gaussian margin
     cdef Upcoming upcoming
     cdef double* variances

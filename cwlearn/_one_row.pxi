@@ -125,7 +125,7 @@ cdef inline bint measure_blocks(
     double[::1] mean, double[::1] variance, const floating[::1] cells, const index_t[::1] indices,
     const floating[::1] values, double* lines, Py_ssize_t length, int64_t* places, double bias, bint inclusive,
 ) noexcept nogil:
-    cdef Cells at = Cells(0, mean.shape[0], places, lines, NULL, False, Clock(NULL, 0, 0, 0))
+    cdef Cells at = Cells(0, mean.shape[0], places, lines, NULL, 0, False, Clock(NULL, 0, 0, 0))
     cdef Py_ssize_t nnz = indices.shape[0]
     cdef Py_ssize_t blocks = mean.shape[0]
     if not find_cells(

@@ -104,7 +104,8 @@ CWLEARN_SCORES(float)
 CWLEARN_SCORES(double)
 
 #if defined(__AVX2__) && defined(__x86_64__)
-/* With AVX-512 eight floats fill a vector, and up to 64 labels are summed together.  `last` are those of the last one. */
+/* With AVX-512 eight labels fill a vector, and up to 64 are summed together.  `last` are those of the last one.  Every x
+   must be a float: then a product is exact in double, and adding it without rounding it first changes no bit. */
 #define CWLEARN_WIDE_TILE(W) \
 __attribute__((noinline, target("avx512f,avx512vl"))) static void cwlearn_wide_tile_##W( \
         double *scores, const float *cells, const int64_t *cell, const double *x, Py_ssize_t n, const int64_t *ahead, \
@@ -124,8 +125,8 @@ __attribute__((noinline, target("avx512f,avx512vl"))) static void cwlearn_wide_t
         } \
         CWLEARN_UNROLLED \
         for (int w = 0; w < W; w++) { \
-            even[w] = _mm512_add_pd(even[w], _mm512_mul_pd(xa, CWLEARN_EIGHT(a, w, W))); \
-            odd[w] = _mm512_add_pd(odd[w], _mm512_mul_pd(xb, CWLEARN_EIGHT(b, w, W))); \
+            even[w] = _mm512_fmadd_pd(xa, CWLEARN_EIGHT(a, w, W), even[w]); \
+            odd[w] = _mm512_fmadd_pd(xb, CWLEARN_EIGHT(b, w, W), odd[w]); \
         } \
     } \
     if (p < n) { \
@@ -133,7 +134,7 @@ __attribute__((noinline, target("avx512f,avx512vl"))) static void cwlearn_wide_t
         const __m512d xa = _mm512_set1_pd(x[p]); \
         CWLEARN_UNROLLED \
         for (int w = 0; w < W; w++) \
-            even[w] = _mm512_add_pd(even[w], _mm512_mul_pd(xa, CWLEARN_EIGHT(a, w, W))); \
+            even[w] = _mm512_fmadd_pd(xa, CWLEARN_EIGHT(a, w, W), even[w]); \
     } \
     CWLEARN_UNROLLED \
     for (int w = 0; w < W - 1; w++) \
