@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -54,6 +55,7 @@ class Racing(Linear):
     def _chosen(self, learner: Learner, race: Race, random_state: np.random.RandomState) -> Learner:
         budget, choice = self._race_budget, None
         if budget is not None:
+            random_state = copy.deepcopy(random_state)
             with _progress(learner.training.verbose) as report:
                 race = replace(race, report=report, budget=budget)
                 weight = getattr(learner.rule, "class_weight", None)

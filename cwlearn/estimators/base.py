@@ -7,7 +7,9 @@ import inspect
 import os
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import fields
+from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,7 +31,7 @@ from cwlearn.core.queries import Pool, certainty
 from cwlearn.core.rows import FEW, Rows, as_rows
 from cwlearn.core.rule import Rule, SecondOrderRule
 from cwlearn.core.states.base import NONE, LinearState
-from cwlearn.core.training import Training
+from cwlearn.core.training import AUTO_EPOCHS, Training
 
 
 class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
@@ -52,7 +54,7 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
     @classmethod
     def _get_param_names(cls) -> list[str]:
         """List the parameters in the order of the constructor; scikit-learn would sort them."""
-        return list(inspect.signature(cls).parameters)
+        return list(_parameters_of(cls.__init__))[1:]
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         """Show the parameters that differ from their defaults, in the order of the constructor."""
@@ -93,9 +95,8 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
             if len(weights) and not weights.any():
                 raise ValueError("Sample weights are zero for every row: there is nothing to learn from.")
             (targets, sets), random_state = self._targets(y, learner), check_random_state(training.random_state)
-            # A copy, so that the winner of a race is shuffled as it would be without the race.
             race = Race(learner.classes, rows, targets, weights, sets=sets)
-            learner = self._chosen(learner, race, copy.deepcopy(random_state))
+            learner = self._chosen(learner, race, random_state)
             unsolved = learner.statistics["unsolved"]
             learner.train(rows, targets, weights, random_state, sets)
             warn_of_unsolved(learner.statistics["unsolved"] - unsolved)
@@ -117,8 +118,12 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
         return learner.encode(y), None
 
     def _chosen(self, learner: Learner, race: Race, random_state: np.random.RandomState) -> Learner:
-        """The learner that is to learn the rows of a race: this one, with a number of epochs."""
-        learner.training = choose_epochs(race, learner, random_state)
+        """The learner that is to learn the rows of a race: this one, with a number of epochs.
+
+        A race gets a copy of `random_state`, so that its winner is shuffled as it would be without the race.
+        """
+        if learner.training.epochs == AUTO_EPOCHS:
+            learner.training = choose_epochs(race, learner, copy.deepcopy(random_state))
         return learner
 
     def _partial_fit(self, X: Any, y: Any, classes: NDArray[Any], sample_weight: Any) -> Self:
@@ -273,6 +278,11 @@ class Linear(OnlineEstimator):
         """
         drawn = drawn_weights(self._fitted, check_random_state(random_state))
         return np.atleast_2d(drawn[1:].T), drawn[:1].reshape(-1)
+
+
+@cache
+def _parameters_of(constructor: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(inspect.signature(constructor).parameters)
 
 
 def _differ(value: Any, default: Any) -> bool:
