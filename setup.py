@@ -46,6 +46,7 @@ KERNEL_PARTS = [
     "_exact_labels.pxi",
     "_exponential.pxd",
     "_forgetting.pxd",
+    "_found_cells.h",
     "_gradient_scores.h",
     "_parallel_labels.pxi",
     "_label_blocks.h",

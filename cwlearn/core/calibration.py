@@ -145,8 +145,8 @@ class Calibration:
                 if mean.ndim == 1:  # as the kernel has it: nothing is known of a row without any variance
                     scores = np.divide(scores, length, out=np.zeros_like(scores), where=known)
                 else:
-                    scores = scores / np.where(known, length, 1)
-        return np.clip(scores, -LARGEST, LARGEST)
+                    scores /= np.where(known, length, 1)
+        return np.clip(scores, -LARGEST, LARGEST, out=scores)
 
     def record(self) -> dict[str, Any]:
         """The calibration as a model file has it."""

@@ -18,9 +18,44 @@ from cwlearn.errors import ModelError, listed
 
 EXPECTED = "labels must be of one type, all numbers, all strings or all booleans"
 NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
+LEAST_TABLE = 1 << 12  # of whole numbers: it costs nothing
 WIDEST = 1 << 26  # bytes of a label
 MOST_TEXT = 1 << 24  # bytes of all labels, as JSON
 MOST_BYTES = 1 << 29  # and as an array
+
+
+def small_span(labels: NDArray[Any], n: int) -> tuple[int, int] | None:
+    """The least of some whole numbers and how many there are up to the largest, if a table of these suits n rows."""
+    if labels.dtype.kind not in "iu" or not len(labels):
+        return None
+    low = int(labels.min())
+    span = int(labels.max()) - low + 1
+    return (low, span) if span <= max(LEAST_TABLE, 2 * n) and low + span <= 1 << 62 else None
+
+
+def distinct_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:
+    """Different whole numbers, sorted, by a table; None if they are too far apart, or something else."""
+    spans = small_span(labels, len(labels))
+    if spans is None:
+        return None
+    low, span = spans
+    found = np.zeros(span, bool)
+    found[labels.astype(np.int64) - low] = True
+    return (np.flatnonzero(found) + low).astype(labels.dtype)
+
+
+def numbers_by_table(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.int64] | None:
+    """The numbers of whole-number labels in `classes`, by a table; None if that does not suit, or one is unknown."""
+    spans = small_span(classes, len(labels))
+    if spans is None or labels.dtype.kind not in "iu" or not len(labels):
+        return None
+    low, span = spans
+    if int(labels.min()) < low or int(labels.max()) >= low + span:
+        return None
+    table = np.full(span, -1)
+    table[classes.astype(np.int64) - low] = np.arange(len(classes))
+    numbers: NDArray[np.int64] = table[labels.astype(np.int64) - low]
+    return numbers if numbers.min() >= 0 else None
 
 
 def check_types(y: Any, mixed: bool = False) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn._kernels import UPDATES
+from cwlearn.core.class_labels import numbers_by_table
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.label_sets import LabelSets, check_multilabel
 from cwlearn.core.model import Model
@@ -115,6 +116,9 @@ class Learner(Model):
     def number(self, labels: NDArray[Any]) -> NDArray[np.int64]:
         """The numbers of labels in `classes`.  A label that is not among them is an error that names it."""
         if self.several:
+            known = numbers_by_table(self.classes, labels)
+            if known is not None:
+                return known
             try:
                 numbers = np.minimum(np.searchsorted(self.classes, labels), len(self.classes) - 1)
             except TypeError:  # numbers among strings have no order

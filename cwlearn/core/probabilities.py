@@ -21,9 +21,10 @@ def one_hot(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Probabilities in proportion to exp(score), along the last axis."""
-    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    probabilities: NDArray[np.float64] = powers / powers.sum(axis=-1, keepdims=True)
-    return probabilities
+    powers: NDArray[np.float64] = scores - scores.max(axis=-1, keepdims=True)
+    np.exp(powers, out=powers)  # in place: with very many labels, another array takes more time than the powers
+    powers /= powers.sum(axis=-1, keepdims=True)
+    return powers
 
 
 def mean_outcome(

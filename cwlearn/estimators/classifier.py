@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 
 from cwlearn.core import draws as draws_of
 from cwlearn.core import one_row
-from cwlearn.core.class_labels import EXPECTED, check_labels, check_typed, check_types
+from cwlearn.core.class_labels import EXPECTED, check_labels, check_typed, check_types, distinct_numbers
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.parameters import COUNT, require
 from cwlearn.core.training import check_weights_of_parts
@@ -80,10 +80,11 @@ class Classifier(ClassifierMixin, OnlineEstimator, OneRowClassifier):  # type: i
             raise ValueError(f"{EXPECTED}; found {list(set(y.tolist()))[:5]}") from None
         if len(labels) < 2:
             raise ValueError(f"two labels are needed to learn a classifier, found one class: {labels.tolist()}")
-        # Show scikit-learn a few labels, fractions first: it would complain that all of them are too many.
-        odd = labels[labels != np.floor(labels)] if labels.dtype.kind == "f" else labels[:0]
-        with np.errstate(invalid="ignore"):  # scikit-learn converts them to integers, and refuses those that are none
-            check_classification_targets(odd[:10] if len(odd) else labels[:10])
+        if labels.dtype.kind not in "biu":  # in which scikit-learn would find nothing
+            # Show it a few labels, fractions first: it would complain that all of them are too many.
+            odd = labels[labels != np.floor(labels)] if labels.dtype.kind == "f" else labels[:0]
+            with np.errstate(invalid="ignore"):  # it converts them to integers, and refuses those that are none
+                check_classification_targets(odd[:10] if len(odd) else labels[:10])
         check_labels(labels)
         return labels
 
@@ -242,5 +243,5 @@ def _distinct(y: NDArray[Any]) -> NDArray[Any]:
         others = y[y != y[0]]
         two = np.array([y[0], *others[:1]], y.dtype)
         found = not (others != two[-1]).any()
-    labels: NDArray[Any] = np.unique(two if found else y)
-    return labels
+    labels: NDArray[Any] | None = None if found else distinct_numbers(y)
+    return np.unique(two if found else y) if labels is None else labels

@@ -234,3 +234,38 @@ def test_x16_plain_arrays_and_scalars_pass_the_check_of_types():
         check_types(y)
     check_types("no rows at all")  # which scikit-learn has words for
     check_types(5)
+
+
+INTEGERS = st.sampled_from(["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), INTEGERS)
+def test_whole_numbers_are_found_and_numbered_by_a_table_as_by_a_search(data, dtype):
+    limits = np.iinfo(dtype)
+    near = st.integers(0, 50).map(lambda k: data_low + k)
+    data_low = data.draw(st.integers(int(limits.min), int(limits.max) - 50))
+    far = st.sampled_from([int(limits.min), int(limits.max)])
+    values = data.draw(st.lists(near | far if data.draw(st.booleans()) else near, min_size=1, max_size=40))
+    labels = np.array(values, dtype)
+    expected = np.unique(labels)
+    found = class_labels.distinct_numbers(labels)
+    if found is not None:
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+    span = int(labels.max()) - int(labels.min()) + 1
+    assert found is not None or span > class_labels.LEAST_TABLE or int(labels.max()) >= 1 << 62
+    numbers = class_labels.numbers_by_table(expected, labels)
+    assert (numbers is None) == (found is None)
+    if numbers is not None:
+        np.testing.assert_array_equal(numbers, np.searchsorted(expected, labels))
+        unknown = np.array([value for value in range(data_low, data_low + 51) if value not in values], dtype)
+        if len(unknown):
+            assert class_labels.numbers_by_table(expected, np.append(labels, unknown[:1])) is None
+
+
+def test_labels_that_are_no_whole_numbers_have_no_table():
+    for labels in (np.array([0.0, 1.0]), np.array(["a", "b"]), np.array([True, False]), np.empty(0, np.int64)):
+        assert class_labels.distinct_numbers(labels) is None
+        assert class_labels.numbers_by_table(np.array([0, 1, 2]), labels) is None
+        assert class_labels.numbers_by_table(labels, np.array([0, 1])) is None

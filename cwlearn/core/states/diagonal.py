@@ -28,7 +28,7 @@ from cwlearn.native import RoomForOne, learn_alone, learn_rows, margin_rows
 from cwlearn.utils.growable import GrowableArray
 
 LATEST = 2.0**53  # of stamps
-NEW_BYTES_AT_ONCE = 1 << 16
+NEW_BYTES_AT_ONCE = 1 << 18
 WEIGHTS_AT_ONCE = 1 << 18  # read from a file, or changed, in one step: a few megabytes
 
 
