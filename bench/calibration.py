@@ -33,6 +33,7 @@ from bench.datasets import MULTICLASS, NAMES, load, scaled
 from bench.report import CORES, Report, positive, suite_parser
 from cwlearn import (
     AROWClassifier,
+    AutoClassifier,
     CWClassifier,
     LogisticClassifier,
     NHERDClassifier,
@@ -52,6 +53,7 @@ CLASSIFIERS = {
     "NHERD": NHERDClassifier(random_state=0),
     "logistic": LogisticClassifier(random_state=0),
     "PA averaged": PassiveAggressiveClassifier(random_state=0, average=True),
+    "auto": AutoClassifier(random_state=0),
 }
 SOURCES = {"rows seen before": 0, "held back, last epoch": 1, "held back, last 3 epochs": 3}  # of margins
 TEST_ROWS = 10_000
@@ -132,12 +134,12 @@ def _classifiers(task: Task, X: Any, y: np.ndarray, X_test: Any, y_test: np.ndar
                 model.fit(X, y)
             seconds = time.process_time() - start
             yield task.result(name, mode, "ours", model.classes_, model.predict_proba(X_test), y_test, seconds)
-            if hasattr(model, "label_distribution"):
+            if name != "auto" and hasattr(model, "label_distribution"):  # not all that win have one
                 p = model.label_distribution(X_test)
                 yield task.result(name, mode, "uncalibrated", model.classes_, p, y_test, seconds)
             if mode != "stream":
                 start = time.process_time()
-                folds = CalibratedClassifierCV(clone(model), cv=5).fit(X, y)
+                folds = CalibratedClassifierCV(clone(getattr(model, "choice_", model)), cv=5).fit(X, y)
                 seconds = time.process_time() - start
                 p = folds.predict_proba(X_test)
                 yield task.result(name, mode, "five folds", folds.classes_, p, y_test, seconds)

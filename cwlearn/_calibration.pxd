@@ -75,6 +75,7 @@ cdef enum:
     NOISE_ROWS = 100          # the noise begins as if of so many rows
     RANDOM_ROWS = 4           # so many had had a random label
     FEWEST_OF_SIZE = 32       # fewer scores do not tell their size
+    GROWN = 4                 # so many scores among TOGETHER that are so many times the usual ones: another model
     FARTHEST = 4              # the logit of a score four times the usual moves no farther by one step for many rows
 
 
@@ -342,12 +343,31 @@ cdef inline void observe_alone(
     observe_margin(&known.deviation, ratio, sign, fabs(pull), pace)
 
 
+cdef inline bint have_grown(const Calibration* known) noexcept nogil:
+    """Whether many scores that wait are far beyond those before them."""
+    cdef double usual = GROWN * sqrt(known.margin.mean_square)
+    cdef int count = 0
+    cdef int k
+    for k in range(TOGETHER):
+        count += fabs(known.scores[k]) > usual
+    return count >= GROWN
+
+
 cdef inline void observe_waiting(Calibration* known, bint settled) noexcept nogil:
-    """All rows that have waited for each other."""
+    """All rows that have waited for each other.
+
+    Scores that are suddenly many times as large are those of another model: CW makes such jumps where no weights
+    separate the labels.  What was known before says nothing of them.
+    """
     cdef double[TOGETHER] ratios
     cdef double before = known.observed
     cdef double share = pace_of(smaller(before + TOGETHER, HORIZON), settled, False, TOGETHER).share
     cdef int k
+    if have_grown(known):
+        begin(known, known.settled != 0)
+        for k in range(TOGETHER):
+            observe_alone(known, known.scores[k], known.spreads[k], known.pulls[k], settled)
+        return
     for k in range(TOGETHER):
         ratios[k] = known.scores[k] / sqrt(known.spreads[k]) if is_positive(known.spreads[k]) else 0
     count_odds(known, known.scores, ratios, known.pulls, TOGETHER, share)

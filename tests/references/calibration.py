@@ -8,7 +8,8 @@ recency is 4, with more than two labels 1.  What was known before row t is worth
 w_(t-1) / w_t = (t - 1) / (t - 1 + r) of what it was, and never more than 1 / (1 + 1 / HORIZON).
 
 From the 65th row on, 16 rows of two labels are observed at once, by one step of Fisher's scoring for their sum, or one
-by one if four times the change of the slope and the change of the shift are more than 4 in sum.
+by one if four times the change of the slope and the change of the shift are more than 4 in sum.  If 4 of the 16 scores
+are more than 4 times the root of the mean square, all begins anew with them, except the noise.
 
 What is known holds for scores relative to the root of their mean square; from 33 rows on it holds per unit of the
 score instead, if the model is settled or has more than two labels.
@@ -150,9 +151,8 @@ class CalibrationReference:
         if not fresh or not (begins or is_observed(self.observed, row, np.ndim(scores) > 0)):
             return
         if begins:
-            self.observed, self.settled = 0, 1
-            self.margin, self.deviation = OneScore(self.margin.noise), OneScore(self.deviation.noise)
-            self.odds, self.waiting = np.zeros(64), []
+            self.settled = 1
+            self.begin()
         recency, weight = 0.5 if settled else 2, min(weight, HEAVIEST)
         if np.ndim(scores) == 0:
             self.waiting.append((scores, spread, label * weight))
@@ -164,9 +164,22 @@ class CalibrationReference:
             self.margin.observe_several(scores, label, weight, self.observed, recency)
             self.deviation.observe_several(divided, label, weight, self.observed, recency)
 
+    def begin(self):
+        self.observed = 0
+        self.margin, self.deviation = OneScore(self.margin.noise), OneScore(self.deviation.noise)
+        self.odds, self.waiting = np.zeros(64), []
+
     def observe_waiting(self, recency):
         scores, spreads, pulls = np.transpose(self.waiting)
-        rows, self.waiting = len(pulls), []
+        rows = len(pulls)
+        if rows > 1 and np.sum(np.abs(scores) > 4 * math.sqrt(self.margin.mean_square)) >= 4:
+            waited = self.waiting
+            self.begin()
+            for row in waited:
+                self.waiting = [row]
+                self.observe_waiting(recency)
+            return
+        self.waiting = []
         self.observed = min(self.observed + rows, HORIZON)
         known = spreads > 1e-200
         divided = np.where(known, scores / np.sqrt(np.where(known, spreads, 1)), 0)
