@@ -213,10 +213,12 @@ def find_json_flaw(record: bytes, wanted: Sequence[str] = ()) -> RecordFlaw | No
     return None
 
 
-def json_field_flaw(record: bytes, field: str, what: str = "a label") -> RecordFlaw | None:
-    """Why a field of a sound line cannot be what is expected, or None."""
+def json_field_flaw(record: bytes, field: str, what: str = "a label", optional: bool = False) -> RecordFlaw | None:
+    """Why a field of a sound line cannot be what is expected, or None; a label that is `optional` may be missing."""
     line = _Line(record, [field])
     kind, place = line.kinds[field], line.places[field]
+    if optional and (kind in (MISSING, NULL) or EMPTY.match(record, place)):
+        return None
     if kind == MISSING:
         return RecordFlaw(unknown_field(field, list(line.names), "this line"), record, 0)
     if what == LABELS:

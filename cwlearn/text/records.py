@@ -178,9 +178,9 @@ class JsonLines(RecordFormat):
         return find_json_flaw(record, (self.label, *self.texts, *self.extras))
 
     def missing_flaw(self, record: bytes) -> RecordFlaw | None:
-        label = LABELS if self.multilabel else "a label"
-        wanted = [*((name, "a text") for name in self.texts), *([(self.label, label)] if self.labelled else [])]
-        flaws = [json_field_flaw(record, name, what) for name, what in wanted]
+        flaws = [json_field_flaw(record, name, "a text") for name in self.texts]
+        if self.labelled:
+            flaws.append(json_field_flaw(record, self.label, LABELS if self.multilabel else "a label", self.optional))
         flaws += [json_extra_flaw(record, name) for name in self.extras]
         return next((flaw for flaw in flaws if flaw is not None), None)
 

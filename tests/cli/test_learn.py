@@ -121,6 +121,22 @@ def test_the_journal_is_taken_up_after_a_kill_and_its_torn_line_is_dropped(model
     assert bits(model_file.load(model)) == bits(model_file.load(again))
 
 
+def test_the_journal_of_rows_of_numbers_is_taken_up_to_the_same_bits(tmp_path):
+    _, model = trained("svmlight", tmp_path)
+    journal, known = tmp_path / "j.svm", tmp_path / "known.npz"
+    learned("-m", model, "--journal", journal, lines=[])
+    known.write_bytes(model.read_bytes())
+    learned("-m", model, "--journal", journal, lines=LINES["svmlight"])
+    other = tmp_path / "other.npz"
+    other.write_bytes(model.read_bytes())
+    model.write_bytes(known.read_bytes())  # as if it had been killed before it was written
+    opened = len(os.listdir("/proc/self/fd"))
+    outcome = learned("-m", model, "--journal", journal, lines=[])
+    assert f"took up {len(LINES['svmlight'])} lines" in outcome.err
+    assert len(os.listdir("/proc/self/fd")) == opened
+    assert bits(model_file.load(model)) == bits(model_file.load(other))
+
+
 def refused(model, journal, *words):
     """The error of a start that must change nothing."""
     before = [path.read_bytes() if path.exists() else None for path in (model, journal)]
@@ -311,6 +327,19 @@ def test_u20_a_row_that_cannot_be_learned_leaves_no_trace(tmp_path):
     for what in ("is not a finite number in float32", f"index {10**15} needs", "label 7 is not one of the labels"):
         assert what in outcome.err
     assert model_file.load(model).state.n_features == 5
+
+
+def test_a_document_without_a_label_is_told_what_else_is_wrong_with_it(model):
+    text = b'{"text": "\xff"}\n{"text": "\xff", "label": null}\n{"label": "ham"}\n'
+    outcome = outcome_of("learn", "-", "-m", model, "--jsonl", "--format", "jsonl", input=text)
+    errors = [json.loads(line)["error"] for line in outcome.out.splitlines()]
+    assert ["UTF-8" in error for error in errors] == [True, True, False]
+    with model.with_name("a.jsonl").open("wb") as file:
+        file.write(text)
+    outcome = cwlearn("learn", model.with_name("a.jsonl"), "-m", model, "--jsonl")
+    assert [json.loads(line)["error"].partition(":")[2] for line in outcome.out.splitlines()] == [
+        error.partition(":")[2] for error in errors
+    ]
 
 
 def test_a_signal_ends_it_with_the_model_written(model, journal):

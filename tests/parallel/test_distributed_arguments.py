@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -171,3 +172,19 @@ def test_split_checks_its_arguments(files, tmp_path):
         distributed.split(files[0], 0)
     first, second = distributed.split(files[0], 2)
     assert (first.path, first.start, first.stop) == (str(files[0]), 0, second.start)
+
+
+def test_pairs_of_a_partition_are_stacked_as_what_they_are():
+    from cwlearn.parallel.sources import _stacked
+
+    X, y = _stacked([])
+    assert (X.shape, y.shape) == ((0, 1), (0,))
+    X, y = _stacked([(np.array([1.0, 2.0]), 0), (np.eye(2), [1, 2])])
+    assert (X.tolist(), y.tolist()) == ([[1, 2], [1, 0], [0, 1]], [0, 1, 2])
+    small = sparse.csr_matrix(np.array([[100, 0]], np.int8))
+    X, y = _stacked([(small, [0]), (small, [1])])
+    assert (X.format, X.dtype, X.toarray().tolist()) == ("csr", np.float64, [[100, 0], [100, 0]])
+    frames = [pd.DataFrame({"a": [1], "b": [2]}), pd.DataFrame({"b": [3], "a": [4]})]
+    X, y = _stacked([(frame, [0]) for frame in frames])
+    assert X.to_dict("list") == {"a": [1, 4], "b": [2, 3]}
+    assert "can be stacked" in _stacked([(np.eye(2), [0, 1]), (np.eye(3), [0, 1, 2])]).reason

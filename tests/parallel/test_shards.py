@@ -8,6 +8,7 @@ import weakref
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import cwlearn as package
@@ -364,3 +365,47 @@ def test_a_shard_that_failed_in_any_round_is_named_in_the_end(files, monkeypatch
     _, result = train_in_threads(named, plan, Sharing(workers=2, rounds=3, skip_bad_shards=True))
     assert rounds == [0, 1, 2]
     assert result.failures == {"shard-0": "round 0", "shard-1": "round 1"}
+
+
+def test_counts_failures_lines_and_labels_of_two_shards_are_added():
+    left = tasks.ShardResult(Sum("posterior"), 1, 20, 300, {"a": "bad"}, ["a:1"], {1.0: "1"}, False)
+    right = tasks.ShardResult(Sum("posterior"), 2, 50, 700, {"b": "worse"}, ["b:2"], {1.0: "1.0", 2.0: "2"}, True)
+    both = tasks.combine(left, right)
+    assert (both.rows, both.nonzeros, both.bad_lines, both.labels_missed) == (3, 70, 1000, True)
+    assert both.failures == {"a": "bad", "b": "worse"}
+    assert both.skipped_lines == ["a:1", "b:2"]
+    assert both.labels == {1.0: "1", 2.0: "2"}  # as the first shard writes them
+
+
+def test_a_plan_ends_its_tasks_when_it_is_told_to():
+    stop = threading.Event()
+    plan = Plan(rules.AROW(), Training(), "posterior")
+    plan.check_stop()
+    replace(plan, stop=stop).check_stop()
+    stop.set()
+    with pytest.raises(KeyboardInterrupt):
+        replace(plan, stop=stop).check_stop()
+
+
+def test_small_files_stay_whole_beside_large_ones(tmp_path):
+    for name, n_rows in (("large", 1000), ("small", 20), ("tiny", 2)):
+        (tmp_path / name).write_text("1 1:1\n" * n_rows)
+    found = files_as_shards([str(tmp_path / name) for name in ("large", "small", "tiny")], 8)
+    names = [shard.name.split("/")[-1].split(":")[0].split(",")[0] for shard in found]
+    assert [sum(name.startswith(each) for name in names) for each in ("large", "small", "tiny")] == [8, 1, 1]
+
+
+def test_resources_of_a_shard_do_not_depend_on_its_machine():
+    plan = replace(Plan(rules.AROW(), Training(verbose=3), "posterior"), resources=Resources(threads=7))
+    equal = shards._with_equal_resources(plan)
+    assert (equal.resources.threads, equal.resources.memory, equal.training.verbose) == (1, shards.SHARD_MEMORY, 0)
+    given = replace(plan, resources=Resources(memory=10**6))
+    assert shards._with_equal_resources(given).resources.memory == 10**6
+
+
+def test_names_of_columns_are_kept_if_all_are_texts():
+    frame = pd.DataFrame(np.eye(2), columns=["a", "b"])
+    assert tasks._column_names(frame).tolist() == ["a", "b"]
+    assert tasks._column_names(frame.set_axis(["a", 2], axis=1)) is None
+    assert tasks._column_names(frame[[]]) is None
+    assert tasks._column_names(np.eye(2)) is None

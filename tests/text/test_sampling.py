@@ -76,13 +76,13 @@ def test_a_large_file_has_a_race(suffix, tmp_path, monkeypatch):
     assert len(report["race"]) > 1
 
 
-@pytest.mark.parametrize("flags", [[], ["--epochs", "1"]])
-def test_a_bad_line_in_a_sample_is_named_by_its_place_in_the_file(flags, tmp_path, monkeypatch):
+def test_the_first_bad_line_is_named_though_a_sample_meets_another_one(tmp_path, monkeypatch):
     path = large_file(tmp_path, "svm")
     lines = path.read_text().splitlines()
-    first = len(lines) * 2 // 3
-    lines[first:] = [f"{line.split()[0]} 1:x" for line in lines[first:]]
-    path.write_text("".join(f"{line}\n" for line in lines))
-    monkeypatch.setattr(choosing, "MOST_BYTES", 4000)
-    message = fail("train", path, "-m", tmp_path / "m.npz", *flags)
-    assert message.startswith(f"cwlearn: error: {path}:{first + 1}:")
+    monkeypatch.setattr(choosing, "MOST_BYTES", 1 << 13)
+    monkeypatch.setattr(sampling, "SAMPLE_BYTES", 1 << 13)
+    monkeypatch.setattr(sampling, "SAMPLE_PIECES", 4)
+    for first in range(20, 200, 15):
+        bad = ["1 1:x" if n in (first, 2 * first) else line for n, line in enumerate(lines)]
+        path.write_text("".join(f"{line}\n" for line in bad))
+        assert fail("train", path, "-m", tmp_path / "m.npz").startswith(f"cwlearn: error: {path}:{first + 1}:3: ")
