@@ -89,6 +89,12 @@ EQUIVALENT = [
         ),
         "NumPy writes this version by itself",
     ),
+    Equivalent(
+        "core.states.projected.ProjectedState._learn_row",
+        "cells[0] = view.means",
+        ("0 -> 1 #2",),
+        "times a length of 0",
+    ),
     Equivalent("core.states.kernel.KernelState.effort", "return", (), "how often signals are looked for"),
     Equivalent("text.choosing.choose_by_text", "raise", (), "the training meets the same error"),
     Equivalent("text.choosing.choose_by_text", "learner = ", ("0 -> 1",), "it only names labels by numbers"),
