@@ -27,7 +27,9 @@ def _fields(record: bytes, delimiter: int) -> Iterator[tuple[int, bytes]]:
             assert match is not None
             value, at = match.group(), match.end()
         yield start, value
-        if at >= len(record) or record[at : at + 1] == b"\n" or record[at:] in (b"\r", b"\r\n"):
+        if at >= len(record) or record[at : at + 1] == b"\n":
+            return
+        if len(record) - at <= 2 and record[at:] in (b"\r", b"\r\n"):  # not to copy all of the rest for each field
             return
         if record[at] != delimiter:
             if record[at : at + 2] == b"\r\n":

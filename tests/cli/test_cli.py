@@ -904,7 +904,7 @@ def test_evaluate_agrees_with_scikit_learn(algorithm, text, tmp_path):
     assert facts["calibration_error"] == pytest.approx(sum(gaps) / len(y))
 
 
-def test_the_seconds_of_a_report_are_those_that_it_took(text, model, tmp_path):
+def test_a_report_says_how_long_it_took(text, model, tmp_path):
     for words in (["evaluate", text, "-m", model], ["merge", model, model, "-m", tmp_path / "m.npz"]):
         start = time.perf_counter()
         seconds = succeed(*words, "--json").json["seconds"]

@@ -476,3 +476,19 @@ def test_values_that_would_overflow_are_refused_and_leave_the_model_unchanged():
     assert learner.statistics == statistics
     assert (learner.state.means == means).all()
     assert (learner.state.covariances == covariances).all()
+
+
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_a_row_without_features_is_counted_with_a_margin_of_0(n_labels):
+    """As with a diagonal covariance, where it moves nothing either."""
+    X, y = sparse.csr_matrix((4, 3)), [0, 1, 0, n_labels - 1]
+    full, diagonal = (
+        package.AROWClassifier(covariance=covariance, fit_intercept=False, dtype="float64").partial_fit(
+            X, y, classes=range(n_labels)
+        )
+        for covariance in ("full", "diagonal")
+    )
+    assert full.n_mistakes_ == diagonal.n_mistakes_
+    assert full.n_updates_ == diagonal.n_updates_
+    assert not full.coef_.any()
+    assert (full.margin(X)[0] == 0).all()

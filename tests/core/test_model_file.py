@@ -25,6 +25,7 @@ import pytest
 
 import cwlearn
 from cwlearn.core import model_file, rules, sealed_archive
+from cwlearn.core.journal_mark import JournalMark
 from cwlearn.errors import ModelError
 from tests.cases import RULES, new_learner, random_rows, rows_of, rule_id
 from tests.text_cases import FullDisk
@@ -638,6 +639,7 @@ import numpy as np
 from cwlearn.utils import atomic_file
 from cwlearn.core import model_file
 from cwlearn.core import rules
+from cwlearn.core.journal_mark import JournalMark
 from cwlearn.core.learner import Learner
 from cwlearn.core.training import Training
 
@@ -744,3 +746,24 @@ def test_labels_that_json_cannot_hold_are_refused(tmp_path):
     with pytest.raises(ModelError, match="cannot save"):
         model_file.save(learner, tmp_path / "m.npz")
     assert os.listdir(tmp_path) == []
+
+
+MARK = {"bytes": 5, "sha256": "0" * 64, "file": "1:2"}
+
+
+def test_the_mark_of_a_journal_comes_back_and_a_forged_one_is_refused(learner, saved):
+    assert model_file.load(saved).journal is None
+    learner.journal = JournalMark(**MARK)
+    model_file.save(learner, saved)
+    assert model_file.load(saved).journal == JournalMark(5, "0" * 64, "1:2")
+    forged = [{**MARK, name: value} for name in MARK for value in (None, -1, 1.0, True, 2**63, "x", "0" * 63 + "G", [])]
+    forged += [{name: value for name, value in MARK.items() if name != left_out} for left_out in MARK]
+    forged += [[], "mark", {}, {**MARK, "sha256": "0" * 65}]
+    sound = [mark for mark in forged if isinstance(mark, dict) and isinstance(mark.get("file"), str)]
+    sound = [mark for mark in sound if {**mark, "file": ""} == {**MARK, "file": ""}]
+    assert len(sound) == 2  # other names of a file
+    for mark in forged:
+        if mark not in sound:
+            change_header(saved, journal=mark)
+            with pytest.raises(ModelError, match="its mark of a journal is"):
+                model_file.load(saved)

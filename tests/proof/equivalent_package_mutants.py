@@ -25,6 +25,16 @@ EQUIVALENT = [
         ("1e-100 < unit * training.initial_variance < 1e+100 -> 1e-100 <= unit * training.initial_variance < 1e+100",),
         BORDER,
     ),
+    Equivalent("bounds.cw_bound", "u = u / max(", ("0 -> 1",), "any number by which u is scaled once more"),
+    Equivalent(
+        "bounds.cw_bound",
+        "u = u * float(",
+        (
+            "(run.margins_after[run.updated] / margins).max(initial=0) -> "
+            "(run.margins_after[run.updated] / margins).max()",
+        ),
+        "margins behind an update are above 0",
+    ),
     Equivalent("displays.WeightsDisplay.plot", "ax.axvline(", ("0.8 -> 0.8800000000000001",), "how thick a line is"),
     Equivalent("estimators.base.OnlineEstimator._options", "parameters = ", (), "names with __ are no options"),
     Equivalent("estimators.base.OnlineEstimator._needs_no_validation", "return", (), OTHER_WAY),
@@ -88,6 +98,12 @@ EQUIVALENT = [
             "np.lib.format.write_array(member, array, allow_pickle=False)",
         ),
         "NumPy writes this version by itself",
+    ),
+    Equivalent(
+        "core.states.projected.ProjectedState._learn_row",
+        "cells[0] = view.means",
+        ("0 -> 1 #2",),
+        "times a length of 0",
     ),
     Equivalent("core.states.kernel.KernelState.effort", "return", (), "how often signals are looked for"),
     Equivalent("text.choosing.choose_by_text", "raise", (), "the training meets the same error"),

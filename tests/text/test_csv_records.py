@@ -206,3 +206,24 @@ def test_the_end_of_a_record_is_named_with_either_line_end():
 @pytest.mark.parametrize(("text", "delimiter"), [("\\t", "\t"), ("tab", "\t"), ("\t", "\t"), (";", ";")])
 def test_a_tab_may_be_given_by_its_name(text, delimiter):
     assert _read_delimiter(text) == delimiter
+
+
+class Copied(bytes):
+    """A record that counts the bytes that are copied out of it."""
+
+    total = 0
+
+    def __getitem__(self, key):
+        part = super().__getitem__(key)
+        Copied.total += len(part) if isinstance(part, bytes) else 1
+        return part
+
+
+@pytest.mark.parametrize("part", [b",", b"a,", b'"a",', b'"a""b",', b"\t"])
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n", b"\r"])
+def test_x08_no_byte_of_a_long_record_is_copied_more_than_a_few_times(part, end):
+    """Instructions are counted by `tests.proof.costs`."""
+    for find in (lambda record: find_csv_flaw(record, 2, ord(",")), lambda record: csv_fields(record, ord(","))):
+        record, Copied.total = Copied(part * 2000 + end), 0
+        find(record)
+        assert Copied.total < 5 * len(record)

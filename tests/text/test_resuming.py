@@ -408,6 +408,44 @@ def test_x06_a_pipe_that_brings_other_data_is_noticed_too(mode, text, tmp_path, 
     assert (tmp_path / "m.npz").read_bytes() == expected
 
 
+def piped(content, *words):
+    """Run a command whose standard input is a pipe with these lines."""
+    reading, writing = os.pipe()
+    before = os.dup(0)
+    os.write(writing, "".join(content).encode())
+    os.close(writing)
+    os.dup2(reading, 0)
+    try:
+        return cwlearn(*words)
+    finally:
+        os.dup2(before, 0)
+        os.close(before)
+        os.close(reading)
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_x06_a_checkpoint_of_a_resumed_run_depends_on_all_that_both_have_read(text, tmp_path, interrupt):
+    """Wherever the moment is: within a batch or at its end."""
+    lines = [line for line in text.read_text().splitlines(keepends=True) if line.startswith(("+1 ", "-1 "))]
+    train = ["train", "-", "-m", tmp_path / "m.npz", "-a", "arow", "--epochs", 1, "--quiet", "--labels=-1,+1"]
+    first, second = (tmp_path / name for name in ("first.npz", "m.npz.checkpoint"))
+    for blocks in range(3, 14):
+        interrupt(blocks)
+        assert piped(lines, *train, "--checkpoint", 60).status == 130
+        second.rename(first)
+        read = model_file.load(first).unfinished["lines"]
+        other = [*lines[: read - 1], changed(lines[read - 1]), *lines[read:]]
+        assert "the data have changed" in piped(other, *train, "--resume", first).err
+        interrupt(blocks)
+        assert piped(lines, *train, "--resume", first, "--checkpoint", 60).status == 130
+        read_again = model_file.load(second).unfinished["lines"]
+        assert read_again > read
+        for place in (read, read_again - 1):
+            other = [*lines[:place], changed(lines[place]), *lines[place + 1 :]]
+            assert "the data have changed" in piped(other, *train, "--resume", second).err
+        assert not (tmp_path / "m.npz").exists()
+
+
 @pytest.mark.usefixtures("small_steps")
 @pytest.mark.parametrize(
     "record",
