@@ -9,7 +9,7 @@ from dataclasses import asdict, fields, replace
 from typing import Any
 
 from cwlearn.cli.flags import flag, written
-from cwlearn.cli.train_options import AUTO, wants_race
+from cwlearn.cli.train_options import AUTO
 from cwlearn.core.choosing import Choice, Entry
 from cwlearn.core.rule import Rule
 from cwlearn.core.text_options import TextOptions
@@ -34,8 +34,12 @@ def race(
     documents: TextOptions | None,
     sharing: Sharing,
     several: bool,
+    alone: bool,
 ) -> tuple[Rule, Training, Choice | None]:
-    """Rule and training for these data, whose rows may have `several` labels; the usual ones if too few can tell."""
+    """Rule and training for these data, whose rows may have `several` labels; the usual ones if too few can tell.
+
+    If the rule is `alone`, only its epochs are chosen.
+    """
     bar = ProgressBar(arguments.quiet or arguments.json)
     bar.begin("choosing", None, " rows")
     with closing(bar):
@@ -48,7 +52,7 @@ def race(
             arguments.labels,
             documents,
             arguments.seed,
-            alone=not wants_race(arguments, None),
+            alone=alone,
             shards=sharing.wanted,
             how=sharing.how if sharing.wanted else None,
             report=bar.advance,

@@ -169,7 +169,9 @@ def run(arguments: argparse.Namespace) -> None:
 
         with _nothing_learned(arguments.model):
             several = is_multilabel(arguments, resumed)
-            rule, training, choice = race(arguments, rule, training, reading, resources, documents, sharing, several)
+            rule, training, choice = race(
+                arguments, rule, training, reading, resources, documents, sharing, several, alone=not racing
+            )
     counts: Run | ShardResult
     if sharing.wanted:
         from cwlearn.cli.shards import learn_in_shards  # which one model does not need

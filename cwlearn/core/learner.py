@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwlearn._kernels import UPDATES
-from cwlearn.core.class_labels import numbers_by_table
+from cwlearn.core.class_labels import label_text, numbers_by_table
 from cwlearn.core.kernel_options import KernelOptions
 from cwlearn.core.label_sets import LabelSets, check_multilabel
 from cwlearn.core.model import Model
@@ -104,14 +104,17 @@ class Learner(Model):
             counts = counts or np.bincount(numbers, minlength=len(labels)).tolist()
             for number, rows in enumerate(counts):
                 weights[number] = sum(counts) / (len(labels) * rows) if rows else 1.0
-        elif unknown := [label for label in class_weight if label not in labels]:
-            raise ValueError(
-                f"`class_weight` names {unknown[0]!r}, which is not one of the labels {self._listed_classes()}"
-            )
         else:
             for label, weight in class_weight.items():
-                weights[labels.index(label)] = weight
+                weights[self._number_of(label, labels)] = weight
         return weights[numbers]
+
+    def _number_of(self, label: Any, labels: list[Any]) -> int:
+        """The number of a label that `class_weight` names.  A number may stand for its text, as on a command line."""
+        for same in (label, label_text(label)) if isinstance(label, float) else (label,):
+            if same in labels:
+                return labels.index(same)
+        raise ValueError(f"`class_weight` names {label!r}, which is not one of the labels {self._listed_classes()}")
 
     def number(self, labels: NDArray[Any]) -> NDArray[np.int64]:
         """The numbers of labels in `classes`.  A label that is not among them is an error that names it."""

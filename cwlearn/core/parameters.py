@@ -93,13 +93,20 @@ def label_value(label: Any) -> float:
 
 
 def _read_class_weight(text: str) -> Any:
-    """'balanced', or label:weight pairs with commas between them."""
+    """'balanced', or label:weight pairs with commas between them; the labels are all numbers, or all texts."""
     if text == "balanced":
         return text
-    pairs = [pair.split(":") for pair in text.split(",")]
-    if any(len(pair) != 2 for pair in pairs):
+    pairs = [pair.rpartition(":")[::2] for pair in text.split(",")]
+    labels: list[float | str] = [label.strip() for label, _ in pairs]
+    if not all(labels):
         raise ValueError(f"expected 'balanced' or label:weight,label:weight, got {text!r}")
-    weights = {label_value(label): float(weight) for label, weight in pairs}
+    try:
+        labels = [label_value(label) for label in labels]
+    except LabelError:
+        raise
+    except ValueError:
+        pass
+    weights = {label: float(weight) for label, (_, weight) in zip(labels, pairs, strict=True)}
     if len(weights) < len(pairs):
         raise LabelError(f"a label stands twice in {text!r}")
     return weights
