@@ -362,6 +362,12 @@ def _warn_of_odd_results(learner: Learner, report: dict[str, Any]) -> None:
         warn(f"{len(learner.classes):,} labels in {report['rows']:,} rows: are they classes?")
     if report["unsolved_updates"]:
         warn(f"{report['unsolved_updates']:,} exact updates did not converge")
+    need = model_file.memory_of(learner)
+    if need > (usual := model_file.usual_memory(os.path.getsize(report["model"]))):
+        warn(
+            f"{shown(report['model'])} needs {need:,} bytes of memory, and other verbs allow it {usual:,}: give them "
+            f"--memory {-(-(need + usual) >> 20)}M"
+        )
 
 
 def _print_report(report: dict[str, Any], progressive_error: str) -> None:
@@ -370,7 +376,8 @@ def _print_report(report: dict[str, Any], progressive_error: str) -> None:
     kind = "root mean squared error" if regression else "progressive error"
     epochs, of = ("1 epoch", "") if report["epochs"] == 1 else (f"{report['epochs']} epochs", " in the first epoch")
     put(f"{report['model']}: {report['algorithm']} {what} of {report['features']:,} features{labels}")
+    error = "" if report["progressive_error"] is None else f"; {kind} {progressive_error}{of}"
     put(
         f"{report['rows']:,} rows, {report['nonzeros']:,} nonzeros, {epochs}, {report['seconds']:.2f} s; "
-        f"{report['updates']:,} updates; {kind} {progressive_error}{of}"
+        f"{report['updates']:,} updates{error}"
     )

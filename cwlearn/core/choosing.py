@@ -24,8 +24,8 @@ from cwlearn.core.learner import Learner
 from cwlearn.core.naive_bayes import LabelCounts
 from cwlearn.core.rows import Rows
 from cwlearn.core.rule import Rule
-from cwlearn.core.states.diagonal import DiagonalState
-from cwlearn.core.states.factory import blocks_of
+from cwlearn.core.states.base import LARGE
+from cwlearn.core.states.factory import blocks_of, state_bytes
 from cwlearn.core.training import AUTO_EPOCHS, DEFAULT_BUDGET, Training
 from cwlearn.errors import DataError
 from cwlearn.utils.machine import free_memory
@@ -118,6 +118,7 @@ class Race:
     report: Callable[[int], object] = lambda rows: None  # gets the numbers of rows learned
     budget: float = DEFAULT_BUDGET  # the time of choice and winner together, in runs of USUAL_EPOCHS
     sets: LabelSets | None = None  # of labels, if rows may have several: targets are their numbers
+    memory: int | None = None  # bytes for all weights together; None: half of what is free
 
     @property
     def competing(self) -> bool:
@@ -131,7 +132,8 @@ class Race:
     def choose(self, options: Sequence[Options], random_state: np.random.RandomState) -> Choice | None:
         """The best rule and training; where the epochs are 'auto', with the best number of them.
 
-        A candidate that cannot learn these rows drops out.  If none can, there is no choice, and the training says why.
+        A candidate that cannot learn these rows, or whose weights do not fit into memory beside those of the candidates
+        before it, drops out.  If none is left, there is no choice, and the training says why.
         """
         epochs, shuffle = options[0][1].epochs, options[0][1].shuffle
         one_pass = epochs == 1 and not shuffle
@@ -140,7 +142,9 @@ class Race:
         allowed = (self.budget - 1) * USUAL_EPOCHS / EFFORT * self.rows.n_rows
         most = max(FREE_ROWS * FEW_LABELS / max(FEW_LABELS, self._blocks), allowed) / effort  # rows, in all folds
         sample = self._sample(shuffle, random_state, min(MOST_ROWS, int(most)))._with_few_columns()
-        racers = [Racer(rule, training) for rule, training in options]
+        racers = sample._fitting([Racer(rule, training) for rule, training in options])
+        if not racers:
+            return None
         known: dict[int, LabelCounts] = {}
         if one_pass:
             folds = sample._tenths()
@@ -259,15 +263,27 @@ class Race:
         rows = replace(self.rows, indices=numbers, n_features=int(numbers.max(initial=0)) + 1)
         return replace(self, rows=rows)
 
+    @property
+    def _most_memory(self) -> int:
+        return max(LARGE, free_memory() // 2 if self.memory is None else self.memory)
+
+    def _size(self, racer: Racer) -> int:
+        """The memory of its weights, of others that it predicts with, and of the counts for a prior."""
+        size = state_bytes(racer.rule, racer.training, self._blocks, self.rows.n_features)
+        return size * (1 + (racer.rule.averaged or racer.rule.sums_gradients) + racer.rule.informed)
+
+    def _fitting(self, racers: list[Racer]) -> list[Racer]:
+        """Those for whose weights there is memory, in one fold, the first ones first."""
+        fitting, left = [], self._most_memory
+        for racer in racers:
+            if self._size(racer) <= left:
+                fitting.append(racer)
+                left -= self._size(racer)
+        return fitting
+
     def _affordable(self, racers: list[Racer]) -> int:
         """How many folds there is memory for, at least one."""
-        size = sum(
-            DiagonalState.nbytes(
-                self.rows.n_features, self._blocks, np.dtype(racer.training.dtype), racer.rule.averaged
-            )
-            for racer in racers
-        )
-        return max(1, min(FOLDS, free_memory() // 4 // size))
+        return max(1, min(FOLDS, self._most_memory // sum(map(self._size, racers))))
 
     def _taken(self, keep: NDArray[np.bool_]) -> Race:
         weights = self.weights[keep] if len(self.weights) else self.weights

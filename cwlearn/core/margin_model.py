@@ -175,7 +175,10 @@ class MarginModel:
         """The error on rows before they were learned: see `statistics.progressive_error`; on those after `since`.
 
         If rows may have several labels, it is the part of wrong decisions, one for each row and label (Hamming loss).
+        None for rows whose labels a prior of naive Bayes has counted before: it would tell nothing of new ones.
         """
+        if self.rule.informed and (since is None or not since["rows"]):
+            return None
         labels = None if self.rule.task == "regression" else self.state.blocks if self.multilabel else 1
         return progressive_error(self.statistics, since or new_statistics(), labels)
 

@@ -126,6 +126,11 @@ def opened(path: str | os.PathLike[str], max_memory: int | None = None) -> Itera
         raise ModelError(f"{os.fspath(path)}: not a sound cwlearn model: {reason}") from None
 
 
+def memory_of(learner: Learner) -> int:
+    """The memory that its weights take when a file of them is read, and those that it predicts with if they differ."""
+    return learner.state.restored_bytes(learner.state.n_features, {}) * (2 if learner.derives else 1)
+
+
 def usual_memory(size: int) -> int:
     """The default limit for the memory of a file of `size` bytes."""
     return USUAL_MEMORY + USUAL_TIMES * size

@@ -221,6 +221,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator, OneRowClassifier):  # type:
             documents, hash_bits = learner.documents or documents, learner.hash_bits
         try:
             X = _Vectorizer(settings_of(documents, hash_bits)).transform(texts)
+        except StopIteration:  # as scikit-learn has it, too: there are no texts
+            X = csr_matrix((0, 1 << hash_bits))
         except AttributeError as error:  # as scikit-learn has it: 'int' object has no attribute 'lower'
             if error.name != "lower":
                 raise

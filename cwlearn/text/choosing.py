@@ -101,7 +101,7 @@ def choose_by_text(
         return None  # the training says so
     race = Race(
         learner.classes, _without_weights(rows), targets, weights if len(weights) else NONE, report, budget,
-        known.sets if several else None,
+        known.sets if several else None, resources.memory,
     )  # fmt: skip
     if isinstance(random_state, int):  # NumPy loads its generators only now
         random_state = np.random.RandomState(random_state)

@@ -204,6 +204,37 @@ def test_parameters_of_the_rules_are_flags(words, expected, text, tmp_path):
         assert value in values
 
 
+@pytest.mark.parametrize(
+    ("names", "words", "weights"),
+    [
+        ("ham spam", "spam:2", {"ham": 1.0, "spam": 2.0}),
+        ("ham spam", " spam : 2 ,ham:0.5", {"ham": 0.5, "spam": 2.0}),
+        ("a:b c", "a:b:3", {"a:b": 3.0, "c": 1.0}),
+        ("0 1", "0:1,1:2", {"0": 1.0, "1": 2.0}),
+        ("-1 1.5", "1.5:4", {"-1": 1.0, "1.5": 4.0}),
+    ],
+)
+def test_labels_that_are_texts_have_weights(names, words, weights, tmp_path):
+    """In JSON, numbers are texts too."""
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps({"text": f"w{i % 2}", "label": names.split()[i % 2]}) + "\n" for i in range(30)))
+    succeed("train", path, "-m", tmp_path / "m.npz", "-a", "arow", "--class-weight", words, "--quiet")
+    learner = model_file.load(tmp_path / "m.npz")
+    assert dict(zip(learner.label_names, learner.class_weights(np.arange(2)).tolist(), strict=True)) == weights
+    message = fail("train", path, "-m", tmp_path / "n.npz", "-a", "arow", "--class-weight", "other:2")
+    assert "--class-weight names 'other', which is not one of the labels" in message
+
+
+def test_a_model_that_others_may_not_read_unasked_says_what_they_need(text, tmp_path, monkeypatch):
+    monkeypatch.setattr(model_file, "USUAL_MEMORY", 0)
+    monkeypatch.setattr(model_file, "USUAL_TIMES", 1)
+    outcome = succeed("train", text, "-m", tmp_path / "m.npz", "-a", "arow", "--hash-bits", 23)
+    (needed,) = re.findall(r"m\.npz needs ([\d,]+) bytes of memory, .*: give them --memory 65M", outcome.err)
+    assert int(needed.replace(",", "")) == 8 * (2**23 + 2)
+    assert "bytes of memory, more than" in fail("evaluate", text, "-m", tmp_path / "m.npz")
+    succeed("evaluate", text, "-m", tmp_path / "m.npz", "--memory", "65M")
+
+
 # -- usage -------------------------------------------------------------------------------------------------------------
 
 
@@ -533,7 +564,7 @@ def test_a_dash_is_standard_output_for_predictions_and_no_name_of_a_model(text, 
 
 def test_train_prints_json(text, tmp_path):
     X, y = loaded(text)
-    report = succeed("train", text, "-m", tmp_path / "m.npz", "--epochs", 3, "--json")
+    report = succeed("train", text, "-m", tmp_path / "m.npz", "-a", "arow", "--epochs", 3, "--json")
     assert report.err == ""
     assert report.out.count("\n") == 1
     learner = model_file.load(tmp_path / "m.npz")
@@ -544,7 +575,8 @@ def test_train_prints_json(text, tmp_path):
     assert facts["labels"] == ["-1", "+1"]
     assert facts["updates"] == learner.statistics["updates"]
     assert facts["mistakes"] == learner.statistics["mistakes"]
-    once = succeed("train", text, "-m", tmp_path / "o.npz", "--epochs", 1, "--shuffle", "--json").json
+    words = ["-a", "arow", "--epochs", 1, "--shuffle", "--json"]
+    once = succeed("train", text, "-m", tmp_path / "o.npz", *words).json
     assert facts["progressive_error"] == once["mistakes"] / len(y), "that of the first epoch"
     assert facts["epochs"] == 3
     assert 0 < facts["seconds"] < 60

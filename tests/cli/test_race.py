@@ -187,6 +187,28 @@ def test_the_command_and_the_class_choose_the_same(tmp_path):
     assert bits(model_file.load(tmp_path / "m.npz"))[1:] == bits(model._learner)[1:]
 
 
+@pytest.mark.parametrize("words", [[], ["-a", "auto"]], ids=str)
+def test_a_resumed_model_stays_what_it_is(words, tmp_path):
+    X, y = random_rows(200, noise=0.2)
+    (tmp_path / "a.svm").write_text(svmlight(X, y))
+    train = ["train", tmp_path / "a.svm", "-m", tmp_path / "m.npz"]
+    succeed(*train, "-a", "pa", "--average")
+    outcome = succeed(*train, "--resume", tmp_path / "m.npz", "--epochs", "auto", *words)
+    assert "candidates" not in outcome.out
+    learner = model_file.load(tmp_path / "m.npz")
+    assert (learner.rule.name, learner.rule.average) == ("pa", True)
+
+
+def test_a_prior_of_naive_bayes_leaves_no_progressive_error(tmp_path):
+    X, y = random_rows(200, noise=0.2)
+    (tmp_path / "a.svm").write_text(svmlight(X, y))
+    train = ["train", tmp_path / "a.svm", "-m", tmp_path / "m.npz", "-a", "arow"]
+    assert "progressive" not in succeed(*train, "--prior", "naive-bayes").out
+    assert succeed(*train, "--prior", "naive-bayes", "--json").json["progressive_error"] is None
+    later = succeed(*train, "--resume", tmp_path / "m.npz", "--epochs", 1)  # whose rows the prior did not count
+    assert "progressive error" in later.out
+
+
 def test_epochs_of_one_algorithm_are_chosen_without_a_table(tmp_path):
     X, y = random_rows(200, noise=0.2)
     (tmp_path / "a.svm").write_text(svmlight(X, y))

@@ -18,6 +18,7 @@ from cwlearn.core.naive_bayes import LabelCounts
 from cwlearn.core.rows import as_rows
 from cwlearn.core.states.base import NONE
 from cwlearn.core.states.diagonal import DiagonalState
+from cwlearn.core.states.factory import state_bytes
 from cwlearn.core.training import Training
 from cwlearn.errors import DataError
 from tests.cases import labelled_rows, random_rows, rule_id
@@ -225,17 +226,20 @@ def test_little_memory_takes_fewer_folds(monkeypatch):
     X, y = random_rows(100)
     race, racers = race_of(X, y), [Racer(rules.AROW(), AUTO)]
     assert race._affordable(racers) == FOLDS
+    monkeypatch.setattr(choosing, "LARGE", race._size(racers[0]))
     monkeypatch.setattr(choosing, "free_memory", lambda: 0)
     assert race._affordable(racers) == 1
-    assert chosen(X, y).rows == 34
+    choice = race.choose([(rules.AROW(), AUTO)] * 2, np.random.RandomState(0))
+    assert (choice.rows, len(choice.field)) == (34, 1)
 
 
 def test_there_are_as_many_folds_as_there_is_memory_for(monkeypatch):
     X, y = random_rows(100)
     race, racers = race_of(X, y), [Racer(rules.AROW(), AUTO)] * 3
     size = 3 * DiagonalState.nbytes(race.rows.n_features, 1, np.dtype("float32"), False)
+    monkeypatch.setattr(choosing, "LARGE", 0)
     for folds in (1, 2, 3):
-        monkeypatch.setattr(choosing, "free_memory", lambda folds=folds: 4 * int((folds + 0.5) * size))
+        monkeypatch.setattr(choosing, "free_memory", lambda folds=folds: 2 * int((folds + 0.5) * size))
         assert race._affordable(racers) == folds
         assert type(race._affordable(racers)) is int
 
@@ -256,6 +260,21 @@ def test_rows_that_may_have_several_labels_are_judged_by_their_wrong_decisions()
     wrong = np.resize([0.0, 1 / 3, 2 / 3], len(y))  # it has learned nothing, and has no label for any row
     assert race._judge(learner)[0] == pytest.approx(wrong)
     assert replace(race, weights=weights)._judge(learner)[0] == pytest.approx(wrong * weights)
+
+
+def test_candidates_that_do_not_fit_into_memory_drop_out(monkeypatch):
+    monkeypatch.setattr(choosing, "LARGE", 0)
+    X, y = random_rows(100)
+    race = race_of(X, y)
+    options = options_of("classification", race.rows, AUTO, False)
+    sizes = [race._size(Racer(*option)) for option in options]
+    assert max(sizes) > min(sizes) == state_bytes(rules.AROW(), AUTO, 1, race.rows.n_features)
+    for most in (sum(sizes), sum(sizes[:3]), sizes[0], min(sizes) - 1):
+        fitting = replace(race, memory=most)._fitting([Racer(*option) for option in options])
+        assert sum(map(race._size, fitting)) <= most
+        assert bool(fitting) == (most >= sizes[0])
+        choice = replace(race, memory=most).choose(options, np.random.RandomState(0))
+        assert len(choice.field if choice else ()) == len(fitting)
 
 
 def test_more_rows_than_a_race_takes_are_sampled(monkeypatch):

@@ -267,3 +267,12 @@ def test_a_file_keeps_the_words_and_the_frequencies_that_its_texts_do(tmp_path):
     assert (model._learner.frequencies.counts == trained._learner.frequencies.counts).all()
     assert model._learner.words == trained._learner.words
     assert len(model._learner.words) > 10
+
+
+@pytest.mark.parametrize("empty", [[], (), np.array([], dtype=object)], ids=type)
+def test_no_texts_have_no_labels_and_teach_nothing(empty):
+    model = TextClassifier().fit(["a b", "c d"] * 3, [0, 1] * 3)
+    assert model.predict(empty).shape == (0,)
+    assert model.predict_proba(empty).shape == (0, 2)
+    with pytest.raises(ValueError, match="0 sample"):
+        TextClassifier().fit(empty, [])
