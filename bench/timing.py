@@ -11,6 +11,7 @@ from typing import Any
 from tqdm import tqdm
 
 Runner = Callable[[], float]  # does some work and returns its seconds
+clock: Callable[[], float] = time.perf_counter  # of `timed`; `time.process_time` for a machine that is busy
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,6 @@ def time_in_turns(candidates: Mapping[str, Runner], repeat: int, once: Collectio
 
 def timed(action: Callable[[], Any]) -> float:
     """The seconds that an action takes."""
-    start = time.perf_counter()
+    start = clock()
     action()
-    return time.perf_counter() - start
+    return clock() - start

@@ -264,6 +264,29 @@ def test_a_state_beyond_the_cache_gives_the_same_bits(n_labels):
     assert (large.margins(rows_of(wide, large))[0] == small.margins(rows_of(X, small))[0]).all()
 
 
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_columns_of_either_width_give_the_same_bits_and_none_is_followed_out_of_bounds(index):
+    """Four columns of 32 bits are checked at once, others one by one; the wild one takes each place in a row."""
+    X, y = labelled_rows(60, 40, 5, density=0.4)
+    model, other = (new_learner(rules.AROW(), 40, 5) for _ in range(2))
+    other.learn(rows_of(X, other), y)
+    X.indices = X.indices.astype(index)
+    rows = rows_of(X, model)
+    assert rows.indices.dtype == index
+    model.learn(rows, y)
+    assert (model.state.cells == other.state.cells).all()
+    expected = model.margins(rows)[0]
+    start, stop = rows.indptr[7], rows.indptr[8]
+    assert stop - start > 8
+    for place in range(start, stop):
+        for wild in (40, -1, 2**31 - 1, -(2**31), *((2**40, 2**63 - 1, -(2**63)) if index is np.int64 else ())):
+            kept, rows.indices[place] = rows.indices[place], wild
+            found = model.margins(rows)[0]
+            rows.indices[place] = kept
+            assert np.isnan(found[7]).all()
+            assert (np.delete(found, 7, 0) == np.delete(expected, 7, 0)).all()
+
+
 @pytest.mark.parametrize("n_labels", [12, 5])  # more rivals than lie side by side, and fewer
 @pytest.mark.parametrize(("k", "update"), [*UPDATES, (None, "exact")], ids=str)
 def test_a_row_that_overflows_changes_nothing(k, update, n_labels):
