@@ -201,6 +201,7 @@ cdef Py_ssize_t learn_in_order(
     cdef bint by_length = (blocks > 1 and not has_sets) or rule.projection in (FIXED, INCLUSIVE, PROXIMAL, DUAL)
     cdef bint observes, is_fresh
     cdef bint chosen = is_chosen(statistics.rows, blocks > 1 and not has_sets)
+    cdef bint wanted = not has_sets and is_observed(known, chosen, blocks > 1, rule.settled)
     # A step below half a unit in the last place of the largest number can never carry a finite mean to infinity.
     cdef double largest_step = 2.0 ** 102 if floating is float else 2.0 ** 969
     cdef Row row = new_row(scratch, places)
@@ -250,7 +251,7 @@ cdef Py_ssize_t learn_in_order(
                 clock.now = <double> statistics.rows
                 nnz = indptr[i + 1] - indptr[i]
                 is_fresh = rule.kind != RLS and (fresh.shape[0] == 0 or fresh[i])
-                observes = is_fresh and not has_sets and is_observed(known, chosen, blocks > 1, rule.settled)
+                observes = is_fresh and wanted
                 if has_sets:
                     outcome = learn_set(
                         cell0, average0, &binary, &sets, n_features, targets[i], column0 + indptr[i],
@@ -279,8 +280,9 @@ cdef Py_ssize_t learn_in_order(
                             known, space.observed, blocks, <Py_ssize_t> targets[i], spread, weight, rule.settled,
                         )
                 statistics.rows += 1
-                if statistics.rows & 15 == 0:       # see `is_chosen`
+                if observes or statistics.rows & 15 == 0:       # else nothing that decides this has changed
                     chosen = is_chosen(statistics.rows, blocks > 1 and not has_sets)
+                    wanted = not has_sets and is_observed(known, chosen, blocks > 1, rule.settled)
                 statistics.updates += outcome.moved
                 statistics.mistakes += outcome.mistake
                 statistics.unsolved += outcome.unsolved
