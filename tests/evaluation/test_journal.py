@@ -186,3 +186,25 @@ def test_x09_journals_of_all_kinds_of_candidates_are_taken_back(data, tmp_path):
 class NothingBegins(TrialMonitor):
     def trial_started(self, what):
         raise AssertionError(what)
+
+
+def test_a_monitor_is_told_of_all_trials_and_of_each_that_has_ended(data, tmp_path):
+    class Counts(TrialMonitor):
+        def __init__(self):
+            self.told = []
+
+        def started(self, count):
+            self.told.append(count)
+
+        def trial_ended(self, outcome):
+            self.told.append(outcome.fold)
+
+    options = {"algorithms": ["perceptron"], "folds": 3, "epochs": 1, "journal": tmp_path / "journal"}
+    for _ in range(2):  # the second time all of them are in the journal
+        monitor = Counts()
+        evaluation.compare(*data, **options, monitor=monitor)
+        assert monitor.told[0] == 3
+        assert sorted(monitor.told[1:]) == [0, 1, 2]
+    about = json.loads((tmp_path / "journal").read_text().splitlines()[0])
+    assert [*about] == ["versions", "data", "algorithms", "noise", "folds", "epochs", "seed", "tuned_once"]
+    assert [*about["versions"]] == ["cwlearn", "numpy", "scikit-learn"]

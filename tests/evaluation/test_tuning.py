@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from sklearn.datasets import load_iris, make_classification
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 from cwlearn import evaluation
+from cwlearn.errors import DataError
 
 
 @pytest.mark.parametrize("held_out", [0.01, 0.1, 0.3, 0.4, 0.45])
@@ -78,3 +80,17 @@ def test_a_tuning_shows_itself_in_a_line_and_in_a_notebook_as_a_table(data):
     page = tuning._repr_html_()
     assert page.count("<tr>") == 3
     assert page.count(">best<") == 1
+
+
+def test_one_row_is_held_out_at_least_and_labels_without_a_row_to_learn_are_refused():
+    X, y = np.eye(8), np.arange(8) % 2
+    tuning = evaluation.tune(X, y, "perceptron", held_out=0.01, epochs=1)
+    assert (tuning.n_held_out_rows, tuning.n_train_rows) == (1, 7)
+    rare, refusals = [0] * 7 + [1], []
+    for seed in range(8):  # the only row of a label is among those that are held out, or not
+        try:
+            evaluation.tune(X, rare, "perceptron", held_out=0.4, epochs=1, seed=seed)
+        except DataError as error:
+            refusals.append(str(error))
+    assert 0 < len(refusals) < 8
+    assert {*refusals} == {"data: some labels have too few rows to train and validate"}

@@ -169,6 +169,30 @@ def test_the_cost_of_pruning_is_what_the_pruned_scorer_does(keep, texts, tmp_pat
     assert f"{cost['changed']} get another label" in line
 
 
+def test_the_cost_of_pruning_counts_rows_without_a_label_and_labels_that_are_not_known(texts, tmp_path):
+    data, model = texts
+    records = [*DATA[:9], {"text": "red rot"}, {"text": "red rot", "label": None}, {"text": "grün", "label": "pink"}]
+    more, out = tmp_path / "more.jsonl", tmp_path / "out.json"
+    more.write_text("".join(json.dumps(record) + "\n" for record in records))
+    prune = ["export", model, "--to", "json", "-o", out, "--keep", 8, "--json", "--data"]
+    cost, known = (succeed(*prune, path).json["cost"] for path in (more, data))
+    assert known["mistakes"] == 0
+    assert (cost["rows"], cost["labelled"], cost["mistakes"]) == (12, 9, 0)
+    rows = tmp_path / "rows.svm"
+    rows.write_text("1 1:1\n2 2:1\n3 3:1\n" * 5)
+    succeed("train", rows, "-m", tmp_path / "m.npz", "-a", "arow", "--epochs", 2, "-q")
+    rows.write_text("1 1:1\n1:1\n2 2:1\n9 1:1\n2.5 2:1\n0 3:1\n")
+    prune[1] = tmp_path / "m.npz"
+    cost = succeed(*prune, rows).json["cost"]
+    assert (cost["rows"], cost["labelled"], cost["mistakes"]) == (6, 2, 0)
+
+
+def test_where_a_scorer_cannot_be_written_is_known_before_the_model_is_read(texts, monkeypatch):
+    monkeypatch.setattr(model_file, "load", None)
+    message = fail("export", texts[1], "--to", "c", "-o", "/nowhere/a.c")
+    assert "there is no such folder to write to" in message
+
+
 def test_u21_a_model_that_is_no_sum_of_weights_is_refused_and_an_old_file_stays(tmp_path):
     rows = np.array([[1.0, 0.0], [0.0, 1.0]])
     out = tmp_path / "out.c"

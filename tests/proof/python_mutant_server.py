@@ -36,7 +36,7 @@ WORDS += ["-o", "tmp_path_retention_policy=none"]
 # Not the longest proofs, nor tests of what the machine does: of time, and of the number of processors.
 CHOICE = "not float32 and not processors and not chunking and not faster and not seconds and not linear"
 LONGEST = 30.0  # seconds of a test that takes part
-CASES = 12  # of one test
+CASES = 16  # of one test
 MEMORY = 4 << 30  # in addition to what the process has
 FILE_SIZE = 1 << 30
 
