@@ -39,13 +39,15 @@ MOST_ROWS = 60_000  # a race takes a sample of more rows
 # All candidates together take no longer than `budget` runs of AROW with USUAL_EPOCHS, less one for the winner.  A row
 # takes them EFFORT times as long as AROW, judging included.  So many rows are always allowed; with 100 nonzeros they
 # take less than half a second.
-USUAL_EPOCHS, EFFORT, FREE_ROWS = 10, 1.5, 250_000
+USUAL_EPOCHS, EFFORT, FREE_ROWS = 10, 1.75, 250_000
 FEW_COLUMNS = 32  # for each nonzero; more of them are searched for, not marked
 FEW_LABELS = 8  # with more, a row takes as much longer as there are more
 FEWEST_ROWS = 20  # fewer rows cannot choose
-ROUNDS = {1: 4, 2: 3, 3: 2, 5: 2, 10: 0}  # epochs, and how many candidates go on from there at most
+ROUNDS = {1: 4, 2: 3, 3: 2, 5: 1, 10: 0}  # epochs, and how many candidates go on from there at most
 MOST_EPOCHS = 20  # of a given number of epochs; with more, candidates differ no more
-CLEAR = 2.0  # standard errors of a paired difference that drop a candidate
+# So many standard errors of a paired difference drop a candidate, if it is also behind by a part of the best loss: half
+# of it after one epoch, and less later.  Some need epochs to come to the front.
+CLEAR, PATIENCE = 2.0, 0.5
 # The epochs of a single rule are chosen in little time: half of the rows are enough if these are many; one fold of them
 # judges, or more as long as so few rows are learned; and it ends with the second round that brings no gain.
 EPOCHS_ROWS, EPOCHS_FREE, EPOCHS_PATIENCE = 4000, 50_000, 2
@@ -380,16 +382,17 @@ def _orders(fold: Fold, epochs: range, shuffle: bool, seed: int) -> list[NDArray
 
 
 def _still_racing(racing: list[Racer], epochs: int, most: int) -> list[Racer]:
-    """Those that may still win: not clearly behind the best one so far, at most `most`."""
+    """Those that may still win after some epochs: not clearly behind the best one so far, at most `most`."""
     if not racing:
         return []
     leader = min(racing, key=lambda racer: racer.loss)
     best = leader.losses[leader.best_epochs]
+    patience = PATIENCE / epochs * leader.loss if len(racing) > 1 else 0.0  # alone it is only behind itself
     left: list[Racer] = []
     for racer in sorted(racing, key=lambda racer: racer.loss):
         behind = racer.losses[epochs] - best
         error = float(behind.std()) / math.sqrt(max(1, len(behind)))
-        if float(behind.mean()) <= CLEAR * error and len(left) < most:
+        if float(behind.mean()) <= CLEAR * error + patience and len(left) < most:
             left.append(racer)
         else:
             racer.learners = []  # which take memory
