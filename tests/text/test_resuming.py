@@ -220,7 +220,7 @@ def test_a_checkpoint_of_any_epoch_goes_on_to_the_same_calibration(blocks, memor
     checkpoint = model_file.load(tmp_path / "m.npz.checkpoint")
     done = checkpoint.unfinished["done"]
     assert (done < 900, done > 1000) == (blocks == 20, blocks > 20)
-    assert (checkpoint.calibration is not None) == (blocks > 20)
+    assert checkpoint.calibration.settled == (blocks > 20)
     succeed(*words, "--checkpoint", 60, "--resume", tmp_path / "m.npz.checkpoint")
     assert (tmp_path / "m.npz").read_bytes() == expected
 
