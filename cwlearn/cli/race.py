@@ -67,7 +67,7 @@ def print_race(choice: Choice, arguments: argparse.Namespace) -> None:
     put(f"{len(choice.field)} candidates, judged by {choice.rows:,} rows that they had not learned:")
     put(f"{'error' if of_labels else 'squared error':>13} {'epochs':>6} {'raced':>6}  candidate")
     for entry in choice.field[:SHOWN]:
-        loss = f"{100 * entry.loss:.2f} %" if of_labels else f"{entry.loss:.4g}"
+        loss = f"{100 * entry.error:.2f} %" if of_labels else f"{entry.error:.4g}"
         put(f"{loss:>13} {entry.training.epochs:>6} {entry.lasted:>6}  {' '.join(flags_of(entry))}")
     if len(choice.field) > SHOWN:
         put(f"{'':>13} {'':>6} {'':>6}  and {len(choice.field) - SHOWN} others behind them")
@@ -116,7 +116,7 @@ def race_record(choice: Choice) -> list[dict[str, Any]]:
             "parameters": asdict(entry.rule),
             "initial_variance": entry.training.initial_variance,
             "epochs": entry.training.epochs,
-            "loss": entry.loss,
+            "loss": entry.error,
             "lasted": entry.lasted,
         }
         for entry in choice.field

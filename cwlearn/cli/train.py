@@ -74,7 +74,7 @@ def add_flags(parser: Parser) -> None:
         "--algorithm",
         choices=(AUTO, *RULES),
         metavar="ALGORITHM",
-        help=f"one of {', '.join(RULES)}, or auto, the default: the best of twelve candidates in a race on these data. "
+        help=f"one of {', '.join(RULES)}, or auto, the default: the best of nine candidates in a race on these data. "
         f"With parameters alone: {DEFAULT_RULE}, or {DOCUMENTS_RULE} for documents. cwlearn help ALGORITHM explains it",
     )
     parser.add_argument(

@@ -2,7 +2,7 @@
 
 Candidates learn some of the rows and are judged by others.  After each round those that are clearly behind drop out
 (paired differences, so that rows that are hard for all do not matter), and the rest goes on to more epochs.  Of few
-rows all are used to judge, in five folds; of many, a fifth is enough.  What wins is a plain rule with plain options:
+rows all are used to judge, in three folds; of many, a third is enough.  What wins is a plain rule with plain options:
 whoever gives them to it trains the same model.
 """
 
@@ -30,20 +30,25 @@ from cwlearn.core.training import AUTO_EPOCHS, DEFAULT_BUDGET, Training
 from cwlearn.errors import DataError
 from cwlearn.utils.machine import free_memory
 
-FOLDS = 5
-LATEST = 3  # fifths that judge if the order of rows matters; the first two would have too little before them
+FOLDS = 3  # five choose no better, and take twice as long
+FIFTHS = 5  # if the order of rows matters
+LATEST = 3  # fifths that judge then; the first two would have too little before them
 TENTHS = 10  # of one pass in the order of the rows: all but the first four judge before they are learned
 JUDGING_ROWS = 4000  # are enough to tell candidates apart: with more rows, not all folds are used
 MOST_ROWS = 60_000  # a race takes a sample of more rows
 # All candidates together take no longer than `budget` runs of AROW with USUAL_EPOCHS, less one for the winner.  A row
 # takes them EFFORT times as long as AROW, judging included.  So many rows are always allowed; with 100 nonzeros they
 # take less than half a second.
-USUAL_EPOCHS, EFFORT, FREE_ROWS = 10, 1.5, 750_000
+USUAL_EPOCHS, EFFORT, FREE_ROWS = 10, 1.5, 250_000
 FEW_COLUMNS = 32  # for each nonzero; more of them are searched for, not marked
 FEW_LABELS = 8  # with more, a row takes as much longer as there are more
 FEWEST_ROWS = 20  # fewer rows cannot choose
-ROUNDS = {1: 6, 2: 4, 3: 3, 5: 2, 10: 1, 20: 0}  # epochs, and how many candidates go on from there at most
+ROUNDS = {1: 4, 2: 3, 3: 2, 5: 2, 10: 0}  # epochs, and how many candidates go on from there at most
+MORE_EPOCHS = 20  # are tried if there is only one candidate, whatever it is
 CLEAR = 2.0  # standard errors of a paired difference that drop a candidate
+# A row that is hardly right is half a mistake: the loss falls from 1 to 0 where the lead of the true label goes from
+# -SOFT to SOFT, in units of the usual lead.  Chance moves such rows, and mistakes alone would let it decide.
+SOFT = 0.3
 
 
 class Fold(NamedTuple):
@@ -55,11 +60,15 @@ class Fold(NamedTuple):
 
 @dataclass
 class Racer:
-    """A candidate in the race: its rule, and the losses of the judging rows after each number of epochs."""
+    """A candidate in the race: its rule, and the losses of the judging rows after each number of epochs.
+
+    By the losses it is judged; the errors are what people know: the part of mistakes, or the mean squared error.
+    """
 
     rule: Rule
     training: Training
     losses: dict[int, NDArray[np.float64]] = field(default_factory=dict)  # by the number of epochs
+    errors: dict[int, float] = field(default_factory=dict)
     learners: list[Learner] = field(default_factory=list)
 
     @property
@@ -77,11 +86,11 @@ class Racer:
 
 @dataclass(frozen=True)
 class Entry:
-    """How a candidate did: its mean loss on rows that it had not learned, and in how many epochs it took part."""
+    """How a candidate did: its error on rows that it had not learned, and in how many epochs it took part."""
 
     rule: Rule
     training: Training  # with the best number of epochs
-    loss: float
+    error: float
     lasted: int
 
 
@@ -119,13 +128,15 @@ class Race:
     def choose(
         self, options: Sequence[Options], random_state: np.random.RandomState, kernel: KernelOptions | None = None
     ) -> Choice | None:
-        """The best rule and training; where the epochs are 'auto', with the best number of them, up to 20.
+        """The best rule and training; where the epochs are 'auto', with the best number of them, up to 10; if
+        there is but one candidate, up to 20.
 
         A candidate that cannot learn these rows drops out.  If none can, there is no choice, and the training says why.
         """
         epochs, shuffle = options[0][1].epochs, options[0][1].shuffle
         one_pass = epochs == 1 and not shuffle
-        effort = _passes(len(options), _rounds(epochs)) * (1 - 1 / (TENTHS if one_pass else FOLDS))
+        rounds = _rounds(epochs, alone=len(options) == 1)
+        effort = _passes(len(options), rounds) * (1 - 1 / (TENTHS if one_pass else FOLDS))
         allowed = (self.budget - 1) * USUAL_EPOCHS / EFFORT * self.rows.n_rows
         most = max(FREE_ROWS * FEW_LABELS / max(FEW_LABELS, self._blocks), allowed) / effort  # rows, in all folds
         sample = self._sample(shuffle, random_state, min(MOST_ROWS, int(most)))._with_few_columns()
@@ -138,7 +149,7 @@ class Race:
             folds = sample._folds(shuffle, random_state)[:n_folds]
         judges = [sample._taken(fold.judging) for fold in folds]
         racing, done, seed = racers, 0, int(random_state.randint(2**31 - 1))
-        for number, most in _rounds(epochs).items():
+        for number, most in rounds.items():
             orders = [_orders(fold, range(done, number), shuffle, seed) for fold in folds]
             for racer in racing:
                 if not done:
@@ -186,11 +197,12 @@ class Race:
         try:
             for learner, passes, judge in zip(racer.learners, orders, judges, strict=False):
                 self._learn(learner, passes)
-                judged.append(judge._losses(learner))
+                judged.append(judge._judge(learner))
         except DataError:  # numbers beyond what it can keep
             racer.learners = []
         if racer.learners:
-            racer.losses[number] = np.concatenate(judged)
+            losses, errors = (np.concatenate(of_folds) for of_folds in zip(*judged, strict=True))
+            racer.losses[number], racer.errors[number] = losses, float(errors.mean())
 
     def _learn(self, learner: Learner, passes: Sequence[NDArray[np.int64]]) -> None:
         nothing_new = np.zeros(self.rows.n_rows, np.uint8)  # no time for probabilities
@@ -240,11 +252,12 @@ class Race:
         it, too.
         """
         n_rows = self.rows.n_rows
-        needed = max(1, math.ceil(JUDGING_ROWS * FOLDS / n_rows))
+        parts = FOLDS if shuffle else FIFTHS
+        needed = max(1, math.ceil(JUDGING_ROWS * parts / n_rows))
         if shuffle:
-            numbers = random_state.permutation(n_rows) % FOLDS
-            return [Fold(numbers != fold, numbers == fold) for fold in range(min(FOLDS, needed))]
-        part, places = n_rows // FOLDS, np.arange(n_rows)
+            numbers = random_state.permutation(n_rows) % parts
+            return [Fold(numbers != fold, numbers == fold) for fold in range(min(parts, needed))]
+        part, places = n_rows // parts, np.arange(n_rows)
         starts = [n_rows - part * (fold + 1) for fold in range(min(LATEST, needed))]
         return [Fold(places < start, (places >= start) & (places < start + part)) for start in starts]
 
@@ -263,33 +276,47 @@ class Race:
             for before, start, stop in zip(learned, edges[:-1], edges[1:], strict=True)
         ]
 
-    def _losses(self, learner: Learner) -> NDArray[np.float64]:
-        """The loss of each row, which the learner has not learned: 1 for a wrong label, or the squared error.
+    def _judge(self, learner: Learner) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Losses and errors of the rows, which the learner has not learned.
 
-        If rows may have several labels, it is the part of wrong decisions.
+        The error is 1 for a wrong label, or the squared one; if rows may have several labels, it is the part of wrong
+        decisions.
         """
         if self.sets is not None:
-            losses = np.empty(self.rows.n_rows)
+            errors = np.empty(self.rows.n_rows)
             for which, part in learner.parts(self.rows):
                 true = self.sets.indicators(self.targets[which], self._blocks)
-                losses[which] = ((learner.margins(part, only_mean=True)[0] > 0) != true).mean(axis=1)
-            return losses * self.weights if len(self.weights) else losses
-        mean, _ = learner.margins(self.rows, only_mean=learner.several)
-        if learner.rule.task == "regression":
-            losses = (mean - self.targets) ** 2
+                errors[which] = ((learner.margins(part, only_mean=True)[0] > 0) != true).mean(axis=1)
+            losses = errors
         else:
-            losses = (learner.targets(learner.chosen(mean)) != self.targets).astype(np.float64)
-        return losses * self.weights if len(self.weights) else losses
+            mean, _ = learner.margins(self.rows, only_mean=learner.several)
+            if learner.rule.task == "regression":
+                losses = errors = (mean - self.targets) ** 2
+            else:
+                errors = (learner.targets(learner.chosen(mean)) != self.targets).astype(np.float64)
+                lead = _leads(mean, self.targets.astype(np.int64)) if learner.several else mean * self.targets
+                width = SOFT * float(np.median(np.abs(lead))) if len(lead) else 0.0
+                losses = np.clip((1 - lead / width) / 2, 0, 1) if width > 0 else errors
+        return (losses * self.weights, errors * self.weights) if len(self.weights) else (losses, errors)
 
 
-def _rounds(epochs: int | str) -> dict[int, int]:
+def _leads(mean: NDArray[np.float64], true: NDArray[np.int64]) -> NDArray[np.float64]:
+    """By how much the scores of the true labels are above the highest of the others."""
+    rows = np.arange(len(true))
+    others = mean.copy()
+    others[rows, true] = -np.inf
+    leads: NDArray[np.float64] = mean[rows, true] - others.max(axis=1)
+    return leads
+
+
+def _rounds(epochs: int | str, alone: bool) -> dict[int, int]:
     """After how many epochs candidates are judged, and how many of them go on then at most.
 
     A given number of epochs is the last round; of very many, the first 20 tell enough.
     """
     if not isinstance(epochs, int):
-        return ROUNDS
-    last = min(epochs, max(ROUNDS))
+        return dict.fromkeys((*ROUNDS, MORE_EPOCHS), 1) if alone else ROUNDS
+    last = min(epochs, MORE_EPOCHS)
     return {number: most for number, most in ROUNDS.items() if number < last} | {last: 0}
 
 
@@ -334,7 +361,7 @@ def _choice(racers: list[Racer], rows: int) -> Choice:
         Entry(
             racer.rule,
             racer.training if given else replace(racer.training, epochs=racer.best_epochs),
-            racer.loss,
+            racer.errors[racer.best_epochs],
             max(racer.losses),
         )
         for racer in ranked

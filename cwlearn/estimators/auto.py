@@ -71,7 +71,7 @@ class Racing(Linear):
                 "algorithm": entry.rule.name,
                 "parameters": asdict(entry.rule),
                 "epochs": entry.training.epochs,
-                "error": entry.loss,
+                "error": entry.error,
                 "lasted": entry.lasted,
             }
             for entry in choice.field
@@ -81,8 +81,8 @@ class Racing(Linear):
 class AutoClassifier(Racing, Weighted, Probabilistic, LinearClassifier):
     """The classifier without knobs: it tries rules, parameters and numbers of epochs on the rows, and takes the best.
 
-    Twelve candidates learn some of the rows and are judged by others; those that are clearly behind drop out, the rest
-    goes on to more epochs.  Up to some 4,000 rows all judge, in five folds; of more rows a fifth is enough.  The winner
+    Nine candidates learn some of the rows and are judged by others; those that are clearly behind drop out, the rest
+    goes on to more epochs.  Up to some 4,000 rows all judge, in three folds; of more rows a third is enough.  The winner
     learns all rows.
 
     `partial_fit` chooses by the rows of its first call, in one pass, and goes on with the winner.
@@ -90,8 +90,8 @@ class AutoClassifier(Racing, Weighted, Probabilistic, LinearClassifier):
     Parameters
     ----------
     budget : float, default=3.0
-        The most rows that choosing and learning may take, as a multiple of one run with ten epochs. A race of 750,000
-        rows in all, less than half a second, is always allowed.
+        The most rows that choosing and learning may take, as a multiple of one run with ten epochs. A race of 250,000
+        rows in all, some tenths of a second, is always allowed.
     class_weight : dict, "balanced" or None, default=None
         Weight of the loss by label. 'balanced' is n_rows / (n_labels * rows of the label).
     fit_intercept : bool, default=True

@@ -34,7 +34,7 @@ test_texts, test_labels = read_mails("mails-test.jsonl.xz")
 # %%
 # Learn and test
 # --------------
-# ``TextClassifier()`` alone would let twelve candidates race and take the best one. Here the rule is fixed: AROW,
+# ``TextClassifier()`` alone would let nine candidates race and take the best one. Here the rule is fixed: AROW,
 # which has a deviation for every weight.
 
 model = TextClassifier(AROWClassifier(epochs=5, fit_intercept=False, random_state=0)).fit(texts, labels)
