@@ -45,7 +45,7 @@ LABELS_IN_ONE_PASS = (
     Candidate(rules.NHERD, "C", 1),
     Candidate(rules.SCW, "C", 1),
     Candidate(rules.SCW, "C", 10),
-    Candidate(rules.AROW, "regularization", 10, {"average": True}),
+    Candidate(rules.Logistic, "initial_variance", 100),
     Candidate(rules.PassiveAggressive, "C", 1, {"average": True}),
     Candidate(AdaGrad, "learning_rate", 0.3, {"loss": "hinge"}),
     Candidate(AdaGrad, "learning_rate", 1, {"loss": "hinge"}),

@@ -82,8 +82,8 @@ class AutoClassifier(Racing, Weighted, Probabilistic, LinearClassifier):
     """The classifier without knobs: it tries rules, parameters and numbers of epochs on the rows, and takes the best.
 
     Nine candidates learn some of the rows and are judged by others; those that are clearly behind drop out, the rest
-    goes on to more epochs.  Up to some 4,000 rows all judge, in three folds; of more rows a third is enough.  The winner
-    learns all rows.
+    goes on to more epochs.  Up to some 4,000 rows all judge, in three folds; of more rows a third is enough.  The
+    winner learns all rows.
 
     `partial_fit` chooses by the rows of its first call, in one pass, and goes on with the winner.
 
