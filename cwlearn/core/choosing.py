@@ -43,9 +43,11 @@ USUAL_EPOCHS, EFFORT, FREE_ROWS = 10, 1.5, 250_000
 FEW_COLUMNS = 32  # for each nonzero; more of them are searched for, not marked
 FEW_LABELS = 8  # with more, a row takes as much longer as there are more
 FEWEST_ROWS = 20  # fewer rows cannot choose
-ROUNDS = {1: 4, 2: 3, 3: 2, 5: 2, 10: 0}  # epochs, and how many candidates go on from there at most
+ROUNDS = {1: 4, 2: 3, 3: 2, 5: 1, 10: 0}  # epochs, and how many candidates go on from there at most
 MORE_EPOCHS = 20  # are tried if there is only one candidate, whatever it is
-CLEAR = 2.0  # standard errors of a paired difference that drop a candidate
+# So many standard errors of a paired difference drop a candidate, if it is also behind by a part of the best loss: half
+# of it after one epoch, and less later.  Some need epochs to come to the front.
+CLEAR, PATIENCE = 2.0, 0.5
 # A row that is hardly right is half a mistake: the loss falls from 1 to 0 where the lead of the true label goes from
 # -SOFT to SOFT, in units of the usual lead.  Chance moves such rows, and mistakes alone would let it decide.
 SOFT = 0.3
@@ -336,16 +338,17 @@ def _orders(fold: Fold, epochs: range, shuffle: bool, seed: int) -> list[NDArray
 
 
 def _still_racing(racing: list[Racer], epochs: int, most: int) -> list[Racer]:
-    """Those that may still win: not clearly behind the best one so far, at most `most`."""
+    """Those that may still win after some epochs: not clearly behind the best one so far, at most `most`."""
     if not racing:
         return []
     leader = min(racing, key=lambda racer: racer.loss)
     best = leader.losses[leader.best_epochs]
+    patience = PATIENCE / epochs * leader.loss if len(racing) > 1 else 0.0  # alone it is only behind itself
     left: list[Racer] = []
     for racer in sorted(racing, key=lambda racer: racer.loss):
         behind = racer.losses[epochs] - best
         error = float(behind.std()) / math.sqrt(max(1, len(behind)))
-        if float(behind.mean()) <= CLEAR * error and len(left) < most:
+        if float(behind.mean()) <= CLEAR * error + patience and len(left) < most:
             left.append(racer)
         else:
             racer.learners = []  # which take memory

@@ -116,8 +116,8 @@ def racer_with(losses, epochs=1):
 def test_a_small_difference_drops_nobody_and_a_clear_one_does():
     rows = np.arange(1000)
     best, other, worse = rows < 300, (rows >= 150) & (rows < 460), (rows >= 200) & (rows < 600)
-    racers = [racer_with(best), racer_with(other), racer_with(worse)]  # 1 and 10 points behind, standard errors 2
-    left = choosing._still_racing(racers, 1, 10)
+    racers = [racer_with(row, 20) for row in (best, other, worse)]  # 1 and 10 points behind, standard errors 2
+    left = choosing._still_racing(racers, 20, 10)
     assert any(racer is racers[1] for racer in left)
     assert not any(racer is racers[2] for racer in left)
 
@@ -126,9 +126,21 @@ def test_differences_are_paired_so_that_rows_that_are_hard_for_all_do_not_matter
     hard = (np.random.default_rng(0).random(1000) < 0.5).astype(float)
     worse = hard.copy()
     worse[np.flatnonzero(hard == 0)[:10]] = 1
-    racers = [racer_with(hard), racer_with(worse)]  # 1 point behind: unpaired, the standard error is 2.2 points
-    assert choosing._still_racing(racers, 1, 10) == [racers[0]]
+    racers = [racer_with(hard, 1000), racer_with(worse, 1000)]  # 1 point behind: unpaired, the error is 2.2 points
+    assert choosing._still_racing(racers, 1000, 10) == [racers[0]]
 
+
+def test_who_needs_epochs_to_come_to_the_front_is_given_them():
+    """Half of the best loss may be missing after one epoch, a tenth after five; alone there is nothing to wait for."""
+    best = np.arange(10_000) < 2000
+    behind = [np.arange(10_000) < 2000 * part for part in (1.4, 1.7)]
+    left = choosing._still_racing([racer_with(row) for row in (best, *behind)], 1, 10)
+    assert [racer.loss for racer in left] == [0.2, 0.28]
+    left = choosing._still_racing([racer_with(row, 5) for row in (best, *behind)], 5, 10)
+    assert [racer.loss for racer in left] == [0.2]
+    alone = racer_with(best)
+    alone.losses[2] = behind[0].astype(float)
+    assert choosing._still_racing([alone], 2, 10) == []
 
 def test_no_more_go_on_than_a_round_allows_and_the_others_give_back_their_memory():
     racers = [racer_with(row) for row in np.random.default_rng(0).random((8, 50)) < 0.5]
