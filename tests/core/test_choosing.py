@@ -142,6 +142,7 @@ def test_who_needs_epochs_to_come_to_the_front_is_given_them():
     alone.losses[2] = behind[0].astype(float)
     assert choosing._still_racing([alone], 2, 10) == []
 
+
 def test_no_more_go_on_than_a_round_allows_and_the_others_give_back_their_memory():
     racers = [racer_with(row) for row in np.random.default_rng(0).random((8, 50)) < 0.5]
     for racer in racers:
