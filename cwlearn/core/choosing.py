@@ -39,7 +39,7 @@ MOST_ROWS = 60_000  # a race takes a sample of more rows
 # All candidates together take no longer than `budget` runs of AROW with USUAL_EPOCHS, less one for the winner.  A row
 # takes them EFFORT times as long as AROW, judging included.  So many rows are always allowed; with 100 nonzeros they
 # take less than half a second.
-USUAL_EPOCHS, EFFORT, FREE_ROWS = 10, 1.5, 250_000
+USUAL_EPOCHS, EFFORT, FREE_ROWS = 10, 1.75, 250_000
 FEW_COLUMNS = 32  # for each nonzero; more of them are searched for, not marked
 FEW_LABELS = 8  # with more, a row takes as much longer as there are more
 FEWEST_ROWS = 20  # fewer rows cannot choose

@@ -257,7 +257,7 @@ def test_a_race_keeps_its_budget(budget, epochs, monkeypatch):
     counts = []
     race = replace(race_of(X, y), report=counts.append, budget=budget)
     choose(race, "classification", Training(epochs=epochs), None, np.random.RandomState(0))
-    most = max(2000, (budget - 1) * 10 * 500 / 1.5)
+    most = max(2000, (budget - 1) * 10 * 500 / 1.75)
     assert most / 4 < sum(counts) <= most
 
 
