@@ -136,8 +136,8 @@ class ParquetText(io.RawIOBase):
         return any(np.diff(self._bounds(column)).max(initial=0) > LONG for column in known)
 
     def _is_of_texts_by_number(self, column: Any) -> bool:
-        types = self._pyarrow.types
-        return bool(types.is_dictionary(column.type)) and not types.is_primitive(column.type.value_type)
+        texts = [getattr(self._pyarrow, kind)() for kind in ("string", "binary", "large_string", "large_binary")]
+        return bool(self._pyarrow.types.is_dictionary(column.type)) and column.type.value_type in texts
 
     def _bounds(self, column: Any) -> NDArray[Any]:
         """Where the texts of a dictionary begin and end."""

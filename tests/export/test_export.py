@@ -221,7 +221,7 @@ def test_u21_onnx_without_its_package_is_an_error_that_names_it(texts, tmp_path,
 
 
 @pytest.mark.parametrize(("labels", "algorithm", "divisor"), NUMBERS)
-def test_onnx_has_the_linear_part(labels, algorithm, divisor, tmp_path):
+def test_onnx_scores_rows_as_the_model_does(labels, algorithm, divisor, tmp_path):
     pytest.importorskip("onnx")
     runtime = pytest.importorskip("onnxruntime")
     model, lines = numbers_model(labels, algorithm, divisor, tmp_path)
