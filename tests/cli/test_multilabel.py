@@ -230,7 +230,7 @@ def test_the_most_probable_label_of_each_row_is_explained(data, model):
 def test_algorithm_and_epochs_are_chosen_on_request(data, tmp_path):
     words = ["train", data, "--multilabel", "--seed", "3"]
     report = succeed(*words, "-m", tmp_path / "a.npz", "-a", "auto", "--json").json
-    assert len(report["race"]) == 8  # without those with a prior of naive Bayes
+    assert len(report["race"]) == 7  # without those with a prior of naive Bayes
     chosen = model_file.load(tmp_path / "a.npz")
     assert chosen.multilabel
     out = succeed(*words, "-m", tmp_path / "b.npz", "-a", "auto").out
