@@ -529,7 +529,7 @@ def test_a_dash_is_standard_output_for_predictions_and_no_name_of_a_model(text, 
 
 def test_train_prints_json(text, tmp_path):
     X, y = loaded(text)
-    report = succeed("train", text, "-m", tmp_path / "m.npz", "--epochs", 3, "--json")
+    report = succeed("train", text, "-m", tmp_path / "m.npz", "-a", "arow", "--epochs", 3, "--json")
     assert report.err == ""
     assert report.out.count("\n") == 1
     learner = model_file.load(tmp_path / "m.npz")
@@ -540,7 +540,8 @@ def test_train_prints_json(text, tmp_path):
     assert facts["labels"] == ["-1", "+1"]
     assert facts["updates"] == learner.statistics["updates"]
     assert facts["mistakes"] == learner.statistics["mistakes"]
-    once = succeed("train", text, "-m", tmp_path / "o.npz", "--epochs", 1, "--shuffle", "--json").json
+    one_epoch = ["-a", "arow", "--epochs", 1, "--shuffle"]
+    once = succeed("train", text, "-m", tmp_path / "o.npz", *one_epoch, "--json").json
     assert facts["progressive_error"] == once["mistakes"] / len(y), "that of the first epoch"
     assert facts["epochs"] == 3
     assert 0 < facts["seconds"] < 60
