@@ -161,8 +161,9 @@ def run_with(room: str, wanted: list[Trial], arguments: argparse.Namespace) -> N
             answer = server.ask(**trial.request, tests=names, seconds=limit)
             if not isinstance(answer, str) or answer not in names:
                 break
-            if not server.ask(**{**trial.request, "number": 0}, tests=[answer], seconds=limit):
-                break  # it passes without the mutant
+            beside = names[: names.index(answer) + 1]
+            if not server.ask(**{**trial.request, "number": 0}, tests=beside, seconds=limit):
+                break  # it passes without the mutant, behind the same tests
             names.remove(answer)
             answer = ""
         idle.append(server)
