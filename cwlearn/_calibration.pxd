@@ -126,7 +126,6 @@ cdef inline void begin(Calibration* known, bint settled) noexcept nogil:
     start(&known.deviation, noise if first else known.deviation.noise)
     known.observed = 0
     known.settled = settled
-    known.waiting = 0
     for k in range(ODDS):
         known.odds[k] = 0
 
@@ -374,7 +373,14 @@ cdef inline void observe_waiting(Calibration* known, bint settled) noexcept nogi
     observe_all_margins(&known.margin, known.scores, known.pulls, before, settled)
     observe_all_margins(&known.deviation, ratios, known.pulls, before, settled)
     known.observed = smaller(before + TOGETHER, HORIZON)
+
+
+cdef inline void clear_waiting(Calibration* known) noexcept nogil:
+    """No row waits, and none leaves a trace: equal calibrations have equal bytes."""
+    cdef int k
     known.waiting = 0
+    for k in range(TOGETHER):
+        known.scores[k] = known.spreads[k] = known.pulls[k] = 0
 
 
 cdef inline void observe_two(
@@ -388,6 +394,7 @@ cdef inline void observe_two(
         return
     if begins_anew(known, settled):
         begin(known, settled)
+        clear_waiting(known)
     if known.observed < FIRST_ROWS:
         observe_alone(known, score, spread, pull, settled)
         return
@@ -398,6 +405,7 @@ cdef inline void observe_two(
     known.waiting = k + 1
     if k + 1 == TOGETHER:
         observe_waiting(known, settled)
+        clear_waiting(known)
 
 
 cdef inline void observe_scores(

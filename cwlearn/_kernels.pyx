@@ -280,7 +280,7 @@ cdef Py_ssize_t learn_in_order(
                             known, space.observed, blocks, <Py_ssize_t> targets[i], spread, weight, rule.settled,
                         )
                 statistics.rows += 1
-                if observes or statistics.rows & 15 == 0:       # else nothing that decides this has changed
+                if observes or statistics.rows % 16 == 0:       # else nothing that decides this has changed
                     chosen = is_chosen(statistics.rows, blocks > 1 and not has_sets)
                     wanted = not has_sets and is_observed(known, chosen, blocks > 1, rule.settled)
                 statistics.updates += outcome.moved

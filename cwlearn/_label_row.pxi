@@ -173,9 +173,7 @@ cdef void add_block_to_average(
     """Add (rounds before this one) * (change of the mean), for a block that has been moved and not yet stored."""
     cdef Py_ssize_t p
     for p in range(row.n):
-        average[(at.cell[p] >> 1) + label] += rounds * change_of_mean(
-            row, p, cells[at.cell[p] + label], alpha, fixed,
-        )
+        average[at.cell[p] // 2 + label] += rounds * change_of_mean(row, p, cells[at.cell[p] + label], alpha, fixed)
 
 
 cdef bint move_in_cells(

@@ -101,17 +101,7 @@ EQUIVALENT = [
     Equivalent("solve", "A = low +", (), SAFEGUARD),
     Equivalent("average_steps", "if rivals[j]", ("rivals[j].step.alpha > 0 -> rivals[j].step.alpha >= 0",), ZERO),
     Equivalent("find_steps", "if rule.update == SEQUENTIAL", ("rival.step.alpha > 0 -> rival.step.alpha >= 0",), ZERO),
-    Equivalent(
-        "find_steps",
-        "if j < space.n_rivals - 1",
-        (
-            "j < space.n_rivals - 1 -> j <= space.n_rivals - 1",
-            "space.n_rivals - 1 -> space.n_rivals + 1",
-            "1 -> 1.1",
-        ),
-        "measures once more, and nothing uses it",
-    ),
-    Equivalent("move_exactly", "if not is_sound(rule, 0", ("0 -> 1",), "only checked to be finite"),
+    Equivalent("find_exact_steps", "return is_sound(rule, 0", ("0 -> 1",), "only checked to be finite"),
     Equivalent("move_rivals", "if rival.step", ("rival.step.alpha <= 0 -> rival.step.alpha < 0",), ZERO),
     Equivalent("learn_row", "if margin.variance", ("1 -> 1.1",), "of the same sign"),
     Equivalent("learn_row", "margin.mean *= y", (), "y is 1 or -1"),

@@ -48,8 +48,8 @@ FORMULAS: dict[str, dict[str, tuple[str, ...]] | None] = {
     },
     "cwlearn/_label_row.pxi": {
         "outranks": (),
-        "add_block_to_average": ("average[n_labels * at.cell[p] + label]",),
-        **dict.fromkeys(("find_steps", "move_exactly", "move_rivals", "learn_labels"), ()),
+        "add_block_to_average": ("average[at.cell[p] // 2 + label]",),
+        **dict.fromkeys(("find_steps", "find_exact_steps", "move_rivals", "learn_labels"), ()),
     },
     "cwlearn/_averages.pxd": {"add_to_average": ("average[0]", "average[j + 1]")},
     "cwlearn/_kernels.pyx": {
