@@ -2,6 +2,7 @@ from cwlearn._kernels import CALIBRATION_SIZE as CALIBRATION_SIZE
 from cwlearn._kernels import KINDS as KINDS
 from cwlearn._kernels import LEARNED as LEARNED
 from cwlearn._kernels import LEFT_OUT as LEFT_OUT
+from cwlearn._kernels import MAP_SIZE as MAP_SIZE
 from cwlearn._kernels import PROJECTIONS as PROJECTIONS
 from cwlearn._kernels import SCORED as SCORED
 from cwlearn._kernels import UPDATES as UPDATES

@@ -82,7 +82,7 @@ cdef struct Cells:            # the cells of a row, the intercept first
     int64_t* cell             # where they begin in the state, in an array that only this call can change; among numbers
     #                           by mean (averages, stamps) they begin at half of it
     double* x
-    int64_t* ahead            # where the cells begin that a later row will need, and at least as many numbers as of this row
+    int64_t* ahead            # where the cells begin that a later row will need, and at least as many as of this row
     Py_ssize_t n_ahead
     bint looks_ahead
     Clock clock               # how old their variances are
@@ -203,7 +203,7 @@ cdef void finish_block(
 ) noexcept nogil:
     """Make the last move of a block, if there is one, and store it.
 
-    Its variances are loaded, and if `loaded` its means and, of gradients, its weights.  `total` is the sum of all steps.
+    Its variances are loaded, and if `loaded` its means and, of gradients, its weights.  `total` sums all steps.
     """
     cdef Py_ssize_t p
     cdef bint moves = move.alpha != 0 or move.gain != 0

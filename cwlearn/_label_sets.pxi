@@ -201,8 +201,8 @@ cdef void move_labels(
             continue
         load_variances(row, cells, &binary.at, z)
         finish_block(
-            row, False, cells, average, &binary.at, rule, z, Move(binary.alphas[z], binary.gains[z], binary.variances[z]),
-            binary.alphas[z], rounds,
+            row, False, cells, average, &binary.at, rule, z,
+            Move(binary.alphas[z], binary.gains[z], binary.variances[z]), binary.alphas[z], rounds,
         )
 
 
