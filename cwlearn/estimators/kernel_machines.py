@@ -162,7 +162,7 @@ class KernelAROWClassifier(Weighted, Probabilistic, KernelClassifier):
         Variance of every weight before the first row.
     fit_intercept : bool, default=True
         Learn an intercept, as the weight of a feature that is always 1.
-    epochs : int or "auto", default=5
+    epochs : int or "auto", default=10
         Passes over the rows; `partial_fit` always makes one. 'auto' tries how many suit the rows.
     shuffle : bool, default=True
         Take the rows in a new random order in every epoch of `fit`.
@@ -225,7 +225,7 @@ class KernelAROWClassifier(Weighted, Probabilistic, KernelClassifier):
         budget: int | None = None,
         initial_variance: float = 1.0,
         fit_intercept: bool = True,
-        epochs: int | Literal["auto"] = 5,
+        epochs: int | Literal["auto"] = 10,
         shuffle: bool = True,
         random_state: int | np.random.RandomState | None = None,
         warm_start: bool = False,
