@@ -64,7 +64,7 @@ cdef enum:
     PRIOR_SLOPE_VARIANCE = 100
     PRIOR_SHIFT_VARIANCE = 16
     HORIZON = 1 << 16
-    ALL_ROWS = 6144           # so many are observed, and then fewer and fewer
+    ALL_ROWS = 4096           # so many are observed, and then fewer and fewer
     MANY_ROWS = 1024          # but so many each time the rows grow by e
     ALL_ROWS_OF_SEVERAL = 1024    # the same for more than two labels, which have no shift to be found
     MANY_ROWS_OF_SEVERAL = 512

@@ -75,11 +75,11 @@ def test_the_calibrators_agree_with_the_reference(rule, n_labels):
 
 @pytest.mark.parametrize("n_labels", [2, 4])
 def test_of_thousands_of_rows_the_first_are_observed_then_ever_fewer(n_labels):
-    X, y = stream(n_labels, 20_000)
+    X, y = stream(n_labels, 12_000)
     learner, reference = new_learner(rules.AROW(), n_labels=n_labels, dtype="float64"), CalibrationReference()
     observe_rows(learner, reference, rows_of(X, learner), y)
     rows = learner.statistics["rows"]
-    first, many = (6144, 1024) if n_labels == 2 else (1024, 512)
+    first, many = (4096, 1024) if n_labels == 2 else (1024, 512)
     change = min(rows, first**2 / many)
     # The sum of (first / t)^2, then of many / t; chance takes sixteens.
     expected = first * (2 - first / change) + many * np.log(rows / change)
@@ -157,14 +157,14 @@ def test_labels_that_take_turns_do_not_hide_half_of_the_rows():
 @pytest.mark.parametrize("n_labels", [2, 5])
 @pytest.mark.parametrize("rule", RULES, ids=rule_id)
 def test_any_chunking_gives_the_same_calibration(rule, n_labels):
-    X, y = stream(n_labels, 7500, noise=0.05)
+    X, y = stream(n_labels, 5500, noise=0.05)
     whole, parts = (new_learner(rule, n_labels=n_labels) for _ in range(2))
     rows = rows_of(X, whole)
     whole.learn(rows, y)
-    for start, stop in [(0, 1), (1, 700), (700, 700), (700, 6700), (6700, 6705), (6705, 7501)]:
+    for start, stop in [(0, 1), (1, 700), (700, 700), (700, 4100), (4100, 4105), (4105, 5501)]:
         parts.learn(rows.part(start, stop), y[start:stop])
     np.testing.assert_array_equal(numbers_of(whole), numbers_of(parts))
-    assert 1024 < whole.calibration.rows < 7501  # a hash has chosen among later rows
+    assert 1024 < whole.calibration.rows < 5501  # a hash has chosen among later rows
     np.testing.assert_array_equal(
         whole.probabilities(rows, *whole.margins(rows)), parts.probabilities(rows, *parts.margins(rows))
     )

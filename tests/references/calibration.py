@@ -28,10 +28,10 @@ PRIOR_VARIANCES = (100.0, 16.0)
 
 
 def is_observed(observed, row, several):
-    """The first 6144 (several labels: 1024), then row t of a block of 16 with a chance, by a hash of 24 bits."""
+    """The first 4096 (several labels: 1024), then row t of a block of 16 with a chance, by a hash of 24 bits."""
     t = row // 16 * 16
     chance = (row // 16 * 0x9E3779B97F4A7C15) % 2**64 // 2**40 / 2**24
-    first, many = (1024, 512) if several else (6144, 1024)
+    first, many = (1024, 512) if several else (4096, 1024)
     return observed < first or chance < max(many / t, (first / t) ** 2)
 
 

@@ -367,47 +367,6 @@ def test_x06_force_learns_from_changed_data_as_new_ones(mode, text, tmp_path, in
     assert model_file.load(tmp_path / "m.npz").statistics["rows"] == epochs * 61
 
 
-@pytest.mark.usefixtures("small_steps")
-@pytest.mark.parametrize("mode", ["one pass", "shuffled"])
-def test_x06_a_pipe_that_brings_other_data_is_noticed_too(mode, text, tmp_path, interrupt):
-    """Changed, with more rows in fewer lines, or shorter; of a pipe there is neither size nor sample."""
-    lines = text.read_text().splitlines(keepends=True)
-    train = ["train", "-", "-m", tmp_path / "m.npz", *MODES[mode], "--quiet", "--labels=-1,+1"]
-
-    def outcome(content, *words):
-        reading, writing = os.pipe()
-        before = os.dup(0)
-        os.write(writing, "".join(content).encode())
-        os.close(writing)
-        os.dup2(reading, 0)
-        try:
-            return cwlearn(*train, *words)
-        finally:
-            os.dup2(before, 0)
-            os.close(before)
-            os.close(reading)
-
-    assert outcome(lines).status == 0
-    expected = (tmp_path / "m.npz").read_bytes()
-    (tmp_path / "m.npz").unlink()
-    interrupt(20)
-    assert outcome(lines, "--checkpoint", 60).status == 130
-    resume = ["--resume", tmp_path / "m.npz.checkpoint"]
-    without_comments = [line for line in lines if line.startswith(("+1 ", "-1 "))]
-    for other in ([changed(lines[0]), *lines[1:]], without_comments * 2, lines[:9], lines[:1], without_comments[:30]):
-        for words in (resume, [*resume, "--checkpoint", 1e-9]):
-            found = outcome(other, *words)
-            assert found.status == 1
-            assert "the data have changed" in found.err
-            assert not (tmp_path / "m.npz").exists()
-    if mode == "one pass":
-        found = outcome([changed(lines[0]), *lines[1:]], *resume, "--force")
-        assert "cannot be read again" in found.err
-        assert found.status == 1
-    assert outcome(lines, *resume).status == 0
-    assert (tmp_path / "m.npz").read_bytes() == expected
-
-
 def piped(content, *words):
     """Run a command whose standard input is a pipe with these lines."""
     reading, writing = os.pipe()
@@ -421,6 +380,34 @@ def piped(content, *words):
         os.dup2(before, 0)
         os.close(before)
         os.close(reading)
+
+
+@pytest.mark.usefixtures("small_steps")
+@pytest.mark.parametrize("mode", ["one pass", "shuffled"])
+def test_x06_a_pipe_that_brings_other_data_is_noticed_too(mode, text, tmp_path, interrupt):
+    """Changed, with more rows in fewer lines, or shorter; of a pipe there is neither size nor sample."""
+    lines = text.read_text().splitlines(keepends=True)
+    train = ["train", "-", "-m", tmp_path / "m.npz", *MODES[mode], "--quiet", "--labels=-1,+1"]
+
+    assert piped(lines, *train).status == 0
+    expected = (tmp_path / "m.npz").read_bytes()
+    (tmp_path / "m.npz").unlink()
+    interrupt(20)
+    assert piped(lines, *train, "--checkpoint", 60).status == 130
+    resume = ["--resume", tmp_path / "m.npz.checkpoint"]
+    without_comments = [line for line in lines if line.startswith(("+1 ", "-1 "))]
+    for other in ([changed(lines[0]), *lines[1:]], without_comments * 2, lines[:9], lines[:1], without_comments[:30]):
+        for words in (resume, [*resume, "--checkpoint", 1e-9]):
+            found = piped(other, *train, *words)
+            assert found.status == 1
+            assert "the data have changed" in found.err
+            assert not (tmp_path / "m.npz").exists()
+    if mode == "one pass":
+        found = piped([changed(lines[0]), *lines[1:]], *train, *resume, "--force")
+        assert "cannot be read again" in found.err
+        assert found.status == 1
+    assert piped(lines, *train, *resume).status == 0
+    assert (tmp_path / "m.npz").read_bytes() == expected
 
 
 @pytest.mark.usefixtures("small_steps")

@@ -159,7 +159,7 @@ def test_a_rule_without_weights_refuses_an_importance(tmp_path):
 
 def test_a_model_knows_its_names_and_takes_named_features_only(path, tmp_path):
     model, texts = tmp_path / "m.npz", tmp_path / "t.jsonl"
-    succeed("train", path, "-m", model, "-a", "arow", "-a", "arow", "--epochs", 1)
+    succeed("train", path, "-m", model, "-a", "arow", "--epochs", 1)
     learner = model_file.load(model)
     assert learner.hash_bits == 20
     assert learner.documents.named_features
